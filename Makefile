@@ -1,0 +1,46 @@
+# `make book` and `make test` each work as the first command on a fresh machine with Python and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STRICT := -W -n --keep-going
+# Two pytest workers already fill two cores: one thread each keeps them out of each other's way.
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help book test check accept lab clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+$(VENV)/installed: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
+		f"Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is {sys.version.split()[0]}. Try: make PYTHON=python3.11")'
+	@echo "== Setting up $(VENV): a minute or two, once"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.txt
+	@touch $@
+
+book: $(VENV)/installed ## build the site into book/_build/html
+	@echo "== Building the book: every cell runs, every output and every claim is checked"
+	$(BIN)/jupyter-book build book/ $(STRICT)
+
+test: $(VENV)/installed ## run every test
+	@echo "== Testing the layers, the checks, the book's tools and the built site"
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+
+check: $(VENV)/installed ## format, lint, types, spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+accept: $(VENV)/installed ## rewrite the expected outputs from what ran; review with git diff
+	VERIFIED_BOOK_ACCEPT=1 $(BIN)/jupyter-book build book/ $(STRICT)
+	git diff --stat -- book
+
+lab: $(VENV)/installed ## open the chapters in JupyterLab
+	$(BIN)/jupyter lab book/
+
+clean: ## remove everything that was built
+	rm -rf book/_build book/conf.py .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

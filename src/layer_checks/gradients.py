@@ -1,0 +1,155 @@
+"""Gradients of two implementations, side by side."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from layer_checks.comparison import Comparison, compare
+from layer_checks.evidence import Evidence, evidence_of
+
+NamedTensors: TypeAlias = Mapping[str, Tensor]
+ParameterMap: TypeAlias = Mapping[str, str] | Callable[[NamedTensors], NamedTensors]
+
+
+def same_gradients(
+    ours: Callable[..., Any],
+    theirs: Callable[..., Any],
+    *inputs: Any,
+    atol: float | None = None,
+    rtol: float | None = None,
+    parameters: ParameterMap | None = None,
+    seed: int = 0,
+) -> Evidence:
+    r"""Checks that two implementations have the same input and parameter gradients.
+
+    With one random cotangent :math:`g` of the output's shape, the gradients of
+    :math:`\langle g, f(x, \theta) \rangle` are compared: those of each floating-point input, and,
+    where both sides are modules, those of each parameter that requires a gradient. A gradient that
+    does not exist counts as zero. Neither the `grad` fields nor the global random state change.
+
+    Args:
+        ours: Module or function. Of an output that is a tuple, the first element is used.
+        theirs: The same. To leave the parameters out, pass `module.forward` on both sides.
+        *inputs: What both are called with. Floating-point tensors are differentiated, all else
+            (masks, token ids, None) is handed through.
+        atol: Absolute tolerance, as for `equivalent`.
+        rtol: Relative tolerance, as for `equivalent`.
+        parameters: How our parameters' names become theirs: a mapping of the names that differ, or
+            a function from named tensors to named tensors, for weights that are transposed or
+            packed (it acts on gradients as it does on weights). Names that match need nothing.
+        seed: Seed of the cotangent.
+
+    Returns:
+        Evidence with the largest difference over all gradients.
+
+    Raises:
+        AssertionError: If a gradient differs (the message names it), the outputs differ in shape or
+            dtype, an output does not depend on anything, or a parameter has no counterpart.
+        ValueError: If there is nothing to differentiate.
+
+    Examples:
+        >>> x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3)
+        >>> same_gradients(lambda x: x * x.sigmoid(), torch.nn.functional.silu, x)
+        equal: largest difference ..., tolerance 1e-12
+    """
+    state = torch.get_rng_state()
+    try:
+        output, our_gradients = _gradients("ours", ours, inputs, seed)
+        torch.set_rng_state(state)
+        other, their_gradients = _gradients("theirs", theirs, inputs, seed)
+    finally:
+        torch.set_rng_state(state)
+    if output.shape != other.shape or output.dtype != other.dtype:
+        raise AssertionError(
+            f"not equal: the outputs have shape {tuple(output.shape)}, {output.dtype} against "
+            f"{tuple(other.shape)}, {other.dtype}"
+        )
+    our_gradients = _renamed(our_gradients, parameters)
+    _require_counterparts(our_gradients, their_gradients)
+    comparisons = {
+        name: compare(gradient, their_gradients[name], atol, rtol)
+        for name, gradient in our_gradients.items()
+    }
+    failed = {name: found for name, found in comparisons.items() if found.failure is not None}
+    if failed:
+        worst = max(failed, key=lambda name: _severity(failed[name]))
+        first, _, rest = str(failed[worst].failure).partition("\n")
+        first = first.replace("not equal: ", f"not equal: gradient of {worst}: ")
+        others = ", ".join(name for name in failed if name != worst)
+        raise AssertionError(f"{first}\n{rest}" + (f"\n  also wrong: {others}" if others else ""))
+    return evidence_of(max(comparisons.values(), key=lambda found: found.largest))
+
+
+def _gradients(
+    side: str, function: Callable[..., Any], inputs: tuple[Any, ...], seed: int
+) -> tuple[Tensor, dict[str, Tensor]]:
+    leaves: dict[str, Tensor] = {}
+    arguments = []
+    for position, value in enumerate(inputs):
+        if isinstance(value, Tensor) and value.is_floating_point():
+            # Not cloned to contiguous memory: the strides are part of what is tested.
+            value = value.detach().requires_grad_()
+            leaves[f"input {position}"] = value
+        arguments.append(value)
+    if isinstance(function, nn.Module):
+        named = function.named_parameters()
+        leaves |= {f"parameter {name}": each for name, each in named if each.requires_grad}
+    if not leaves:
+        raise ValueError(
+            f"nothing to differentiate in {side}: no floating-point input, no parameter"
+        )
+    output = function(*arguments)
+    if isinstance(output, tuple):
+        output = output[0]
+    if not output.requires_grad:
+        raise AssertionError(f"the output of {side} depends on none of: {', '.join(leaves)}")
+    generator = torch.Generator().manual_seed(seed)
+    cotangent = torch.randn(output.shape, generator=generator, dtype=torch.float64).to(output)
+    gradients = torch.autograd.grad(output, list(leaves.values()), cotangent, allow_unused=True)
+    return output.detach(), {
+        name: torch.zeros_like(leaf) if gradient is None else gradient
+        for (name, leaf), gradient in zip(leaves.items(), gradients, strict=True)
+    }
+
+
+def _renamed(gradients: dict[str, Tensor], parameters: ParameterMap | None) -> dict[str, Tensor]:
+    if parameters is None:
+        return gradients
+    prefix = "parameter "
+    named = {
+        name.removeprefix(prefix): gradient
+        for name, gradient in gradients.items()
+        if name.startswith(prefix)
+    }
+    if callable(parameters):
+        renamed = parameters(named)
+    else:
+        unknown = sorted(set(parameters) - set(named))
+        if unknown:
+            raise ValueError(f"parameters= names {unknown}, ours has {sorted(named)}")
+        renamed = {parameters.get(name, name): gradient for name, gradient in named.items()}
+    of_inputs = {name: each for name, each in gradients.items() if not name.startswith(prefix)}
+    return of_inputs | {prefix + name: gradient for name, gradient in renamed.items()}
+
+
+def _require_counterparts(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
+    only_ours = [name for name in ours if name not in theirs]
+    only_theirs = [name for name in theirs if name not in ours]
+    if only_ours or only_theirs:
+        raise AssertionError(
+            f"not equal: no counterpart: {_sides(only_ours, only_theirs)}\n"
+            "  where only the names differ, pass parameters={our name: their name}"
+        )
+
+
+def _sides(only_ours: list[str], only_theirs: list[str]) -> str:
+    parts = [f"{', '.join(only_ours)} in ours only"] if only_ours else []
+    parts += [f"{', '.join(only_theirs)} in theirs only"] if only_theirs else []
+    return "; ".join(parts)
+
+
+def _severity(comparison: Comparison) -> float:
+    # A NaN, or another shape, is worse than any difference.
+    return comparison.excess if comparison.excess > 0 else float("inf")

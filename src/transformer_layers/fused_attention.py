@@ -1,0 +1,50 @@
+"""Scaled dot-product attention by torch's kernel, for the layers."""
+
+import math
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def fused_attention(
+    query: Float[Tensor, "*batch num_heads q_seq d_k"],
+    key: Float[Tensor, "*batch num_heads kv_seq d_k"],
+    value: Float[Tensor, "*batch num_heads kv_seq d_v"],
+    mask: Bool[Tensor, "*mask_batch _ kv_seq"] | None = None,
+    is_causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Float[Tensor, "*batch num_heads q_seq d_v"]:
+    r"""The attention of :func:`scaled_dot_product_attention`, without its matrix of weights.
+
+    `torch.nn.functional.scaled_dot_product_attention` computes the same function; its fused kernels
+    go through the keys in blocks, so that memory grows with `kv_seq` and not with
+    `q_seq * kv_seq`. On a CPU torch 2.13 has such a kernel only without dropout.
+
+    Args:
+        query: Shape `(..., num_heads, q_seq, d_k)`.
+        key: Shape `(..., num_heads, kv_seq, d_k)`.
+        value: Shape `(..., num_heads, kv_seq, d_v)`.
+        mask: Boolean, True = may attend, shared by the heads: shape `(q_seq, kv_seq)`,
+            `(..., q_seq, kv_seq)` or `(..., 1, kv_seq)`.
+        is_causal: Whether each query attends to the keys up to its own position, counted from the
+            first: for as many queries as keys, and without `mask`.
+        dropout_p: Share of the weights to drop.
+
+    Returns:
+        Shape `(..., num_heads, q_seq, d_v)`; 0, with gradient 0, for a query that may attend to
+        nothing.
+    """
+    # The fused kernels take four axes; other inputs get the one that builds the weights.
+    batch = math.prod(query.shape[:-3])
+    q, k, v = (x.reshape(batch, *x.shape[-3:]) for x in (query, key, value))
+    if mask is None:
+        output = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_p, is_causal=is_causal)
+    else:
+        if mask.ndim > 2:
+            mask = mask.reshape(batch, 1, *mask.shape[-2:])
+        # What a row with nothing allowed gives differs between kernels: allow all, then set 0.
+        dead = ~mask.any(dim=-1, keepdim=True)
+        output = F.scaled_dot_product_attention(q, k, v, mask | dead, dropout_p)
+        output = output.masked_fill(dead, 0.0)
+    return output.reshape(*query.shape[:-1], value.shape[-1])

@@ -1,0 +1,79 @@
+"""Root mean square layer normalization."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transformer_layers._precision import at_least_float32
+from transformer_layers._validation import (
+    require_dtype,
+    require_last_axis,
+    require_positive,
+    require_size,
+)
+
+
+class RMSNorm(nn.Module):
+    r"""Root mean square layer normalization, eq. 4 of https://arxiv.org/abs/1910.07467.
+
+    .. math::
+        y = \gamma \odot \frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}}
+
+    The mean of the squares is taken over the last axis, for every position of the other axes by
+    itself. Nothing is subtracted: unlike `LayerNorm`, a shift of the input changes the output.
+    float16 and bfloat16 input is normalized in float32 and returned in its own dtype, with
+    parameters of that dtype or of float32.
+
+    A row of zeros gives zeros. So does a row whose squares overflow (finite values beyond about
+    1e19 in float32).
+
+    Args:
+        d_model: Size of the last axis.
+        eps: Added to the mean of the squares, :math:`\epsilon`; greater than 0, since a row of
+            zeros would be 0/0 without it.
+
+    Attributes:
+        weight: :math:`\gamma`, shape `(d_model,)`, initially ones.
+
+    Raises:
+        TypeError: If `d_model` is not an int.
+        ValueError: If `d_model` is negative or `eps` is not greater than 0.
+
+    Examples:
+        >>> rms_norm = RMSNorm(4)
+        >>> rms_norm(torch.tensor([[1.0, 1.0, 5.0, 3.0]])).detach()
+        tensor([[0.3333, 0.3333, 1.6667, 1.0000]])
+    """
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        require_size("d_model", d_model, minimum=0)
+        require_positive("eps", eps)
+        self.d_model = d_model
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Normalizes `x` over its last axis.
+
+        Args:
+            x: Shape `(..., d_model)`.
+
+        Returns:
+            The normalized input, of the shape and dtype of `x`.
+
+        Raises:
+            TypeError: If `x` is not floating point, or not of the parameters' dtype (float16 and
+                bfloat16 may meet float32 parameters).
+            ValueError: If the last axis of `x` is not `d_model`.
+        """
+        require_last_axis("x", x, "d_model", self.d_model)
+        require_dtype("x", x, self.weight, low_precision_input=True)
+        wide = at_least_float32(x)
+        mean_square = wide.square().mean(dim=-1, keepdim=True)
+        x_hat = wide / torch.sqrt(mean_square + self.eps)
+        return (self.weight * x_hat).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        """The arguments, for `print`."""
+        return f"{self.d_model}, eps={self.eps}"

@@ -1,0 +1,159 @@
+"""The `claims-index` directive, and `claims.json`, the same list for programs."""
+
+import json
+import sys
+from collections import Counter
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.nodes import make_refnode
+
+from verified_book.claims import VERDICTS, measured, summary
+from verified_book.directives import CheckedDirective
+from verified_book.numbering import ordered_claims
+from verified_book.records import Claim, record_of
+
+
+class claims_index(nodes.General, nodes.Element):  # noqa: N801  # docutils names its nodes so
+    """The place of the table; filled when the page is written."""
+
+
+class ClaimsIndexDirective(CheckedDirective):
+    """Shows every claim of the book, grouped by note."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        """Leaves a placeholder."""
+        self.check_options()
+        record_of(self.env).has_index = True
+        return [claims_index()]
+
+
+def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Replaces the placeholder by counts and tables."""
+    for place in list(doctree.findall(claims_index)):
+        claims = list(enumerate(ordered_claims(app.env), start=1))
+        parts: list[nodes.Node] = [_counts([claim for _, claim in claims], app)]
+        for note, title in app.config.verified_book_notes.items():
+            of_note = [(number, claim) for number, claim in claims if claim.note == note]
+            if of_note:
+                parts.append(nodes.rubric("", f"{title[:1].upper()}{title[1:]}"))
+                parts.append(_table(app, docname, of_note))
+        place.replace_self(parts)
+
+
+def _counts(claims: list[Claim], app: Sphinx) -> nodes.table:
+    notes = app.config.verified_book_notes
+    counts = Counter((claim.note, claim.verdict) for claim in claims)
+    rows = [
+        [_text(title), *[_text(str(counts[note, verdict])) for verdict in VERDICTS]]
+        + [_text(str(sum(counts[note, verdict] for verdict in VERDICTS)))]
+        for note, title in notes.items()
+    ]
+    totals = [sum(counts[note, verdict] for note in notes) for verdict in VERDICTS]
+    rows.append([_text("all"), *[_text(str(total)) for total in [*totals, len(claims)]]])
+    head = ["note", *[VERDICTS[verdict] for verdict in VERDICTS], "claims"]
+    return _make_table(head, rows, "claims-counts")
+
+
+def _table(app: Sphinx, docname: str, claims: list[tuple[int, Claim]]) -> nodes.table:
+    rows = []
+    for number, claim in claims:
+        link = make_refnode(
+            app.builder, docname, claim.page, claim.anchor, nodes.inline("", f"{number}")
+        )
+        chapter = make_refnode(
+            app.builder,
+            docname,
+            claim.page,
+            claim.anchor,
+            nodes.inline("", app.env.titles[claim.page].astext()),
+        )
+        state = "broken" if claim.broken else claim.verdict
+        label = "not proven" if claim.broken else VERDICTS.get(claim.verdict, claim.verdict)
+        verdict = nodes.inline("", label, classes=["claim-verdict", f"claim-{state}"])
+        rows.append(
+            [
+                nodes.paragraph("", "", link, nodes.Text(f" · {claim.id}")),
+                nodes.paragraph("", "", verdict),
+                nodes.container("", *[_detached(node) for node in claim.statement]),
+                _text(summary(claim).removeprefix("Measured: ")),
+                nodes.paragraph("", "", chapter),
+            ]
+        )
+    return _make_table(["claim", "verdict", "statement", "measured", "chapter"], rows, "claims-index")
+
+
+def _detached(node: nodes.Node) -> nodes.Node:
+    """A copy of a statement without what belongs to its own page: links, targets, citations."""
+    copy = node.deepcopy()
+    for inner in list(copy.findall(nodes.Element)):
+        if "ids" in inner:
+            inner["ids"] = []
+        if inner.parent is not None and inner.tagname in {"pending_xref", "reference", "target"}:
+            inner.replace_self(inner.children)
+    return copy
+
+
+def _text(text: str) -> nodes.paragraph:
+    return nodes.paragraph("", text)
+
+
+def _make_table(head: list[str], rows: list[list[nodes.Element]], name: str) -> nodes.table:
+    group = nodes.tgroup(cols=len(head))
+    group += [nodes.colspec(colwidth=1) for _ in head]
+    header = nodes.row("", *[nodes.entry("", _text(title)) for title in head])
+    group += nodes.thead("", header)
+    group += nodes.tbody(
+        "", *[nodes.row("", *[nodes.entry("", cell) for cell in row]) for row in rows]
+    )
+    return nodes.table("", group, classes=[name])
+
+
+def as_json(app: Sphinx, env: BuildEnvironment) -> dict[str, Any]:
+    """The claims of the book with their verdicts and numbers."""
+    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in app.config.verified_book_distributions:
+        versions[name] = metadata.version(name)
+    found = []
+    for number, claim in enumerate(ordered_claims(env), start=1):
+        evidence = measured(claim)
+        found.append(
+            {
+                "id": claim.id,
+                "number": number,
+                "note": claim.note,
+                "verdict": claim.verdict,
+                "text": claim.text,
+                "page": f"{app.builder.get_target_uri(claim.page)}#{claim.anchor}",
+                "error": evidence.error if evidence else None,
+                "tolerance": evidence.tolerance if evidence else None,
+                "versions": versions,
+                "proven": not claim.broken,
+                "evidence": [
+                    {"kind": e.kind, "error": e.error, "tolerance": e.tolerance}
+                    for e in claim.evidence
+                ],
+            }
+        )
+    return {"claims": found}
+
+
+def write_json(app: Sphinx, exception: Exception | None) -> None:
+    """Publishes the list next to the pages."""
+    if exception is None and app.builder.format == "html":
+        text = json.dumps(as_json(app, app.env), indent=2, ensure_ascii=False)
+        Path(app.outdir, "claims.json").write_text(text + "\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the directive and the published list."""
+    app.add_node(claims_index)
+    app.add_directive("claims-index", ClaimsIndexDirective)
+    app.connect("doctree-resolved", fill)
+    app.connect("build-finished", write_json)

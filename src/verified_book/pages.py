@@ -1,0 +1,124 @@
+"""Checks each page after it was read and executed, and reports everything at the end of the build."""
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+from verified_book import accept, claims, expected, records
+from verified_book.notebook_cells import Cell, cells_of, execution_error
+from verified_book.records import Failure, record_of
+
+logger = logging.getLogger(__name__)
+
+
+def check_page(app: Sphinx, doctree: nodes.document) -> None:
+    """Holds every output and every claim of a page against what the page says."""
+    if app.config.nb_execution_mode == "off":
+        expected.remove_markers(doctree)
+        return
+    record = record_of(app.env)
+    cells = cells_of(app, doctree)
+    proofs = claims.proofs_of(doctree, cells)
+    claim_of = {cell.index: proof.claim.id for proof in proofs for cell in proof.cells}
+
+    failures = _time_limit(app, cells) + _noise(cells)
+    found, record.edits, checked = expected.check(app, doctree, cells)
+    record.outputs_checked = len(checked)
+    attributed = [
+        Failure(f.source, f.line, f.message, f.remedy, claim_of.get(cell.index) if cell else None)
+        for cell, f in failures + found
+    ]
+    record.failures += attributed
+    broken = {failure.claim for failure in attributed if failure.claim}
+    record.failures += claims.settle(app, proofs, checked, broken)
+
+
+def _time_limit(app: Sphinx, cells: list[Cell]) -> list[tuple[Cell | None, Failure]]:
+    """The cell that ran past its limit: the last that started, since none after it did."""
+    error = execution_error(app, app.env.docname)
+    if error is None or not cells:
+        return []
+    started = [cell for cell in cells if cell.ran]
+    cell = started[-1] if started else cells[0]
+    if cell.errors:
+        return []  # reported as an error of the cell itself
+    limit = app.config.nb_execution_timeout
+    if error == "CellTimeoutError":
+        message = f"the cell ran past its time limit of {limit} seconds; no later cell has run"
+        remedy = "Make the cell faster, or raise `execute.timeout` in _config.yml."
+    else:
+        message = f"the execution of the page ended with {error}; see the log above"
+        remedy = "Run the chapter as a notebook to see where the kernel stops."
+    return [(cell, Failure(cell.source, cell.line, message, remedy))]
+
+
+def _noise(cells: list[Cell]) -> list[tuple[Cell | None, Failure]]:
+    """What no reader should find on a page unless its author meant it: tracebacks and stderr."""
+    found: list[tuple[Cell | None, Failure]] = []
+    for cell in cells:
+        if cell.errors and "raises-exception" not in cell.tags:
+            found += [
+                (
+                    cell,
+                    Failure(
+                        cell.source,
+                        cell.line,
+                        f"the cell raised an error\n{traceback}",
+                        "Mend the cell or the code that it calls; "
+                        "tag it raises-exception if the reader shall see the error.",
+                    ),
+                )
+                for traceback in cell.errors
+            ]
+        if cell.stderr and "allow-stderr" not in cell.tags:
+            failure = Failure(
+                cell.source,
+                cell.line,
+                f"the cell wrote to stderr\n{cell.stderr.rstrip()}",
+                "Silence its cause; tag the cell allow-stderr if the reader shall see it.",
+            )
+            found.append((cell, failure))
+    return found
+
+
+def report(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Names every failure of the book, the old ones of unchanged pages too."""
+    accept.rewrite(env)
+    pages = records.records(env)
+    failures = [failure for name in sorted(pages) for failure in pages[name].failures]
+    failures += claims.contradictions(env)
+    for failure in failures:
+        claim = f"claim {failure.claim} no longer holds: " if failure.claim else ""
+        logger.error(
+            "%s%s\n  Remedy: %s",
+            claim,
+            failure.message,
+            failure.remedy,
+            location=f"{failure.source}:{failure.line}",
+            type="verified_book",
+        )
+    if failures:
+        broken = sorted({failure.claim for failure in failures if failure.claim})
+        suffix = f"; claims that no longer hold: {', '.join(broken)}" if broken else ""
+        logger.error("%d failed check(s) in the book%s", len(failures), suffix)
+    else:
+        checked = sum(page.outputs_checked for page in pages.values())
+        settled = len(records.all_claims(env))
+        logger.info("verified_book: %d outputs as expected, %d claims settled", checked, settled)
+    env.verified_book_failed = bool(failures)  # type: ignore[attr-defined]  # read when it finishes
+    return []
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Writes the site all the same, so that its author can look at it, but fails the build."""
+    if exception is None and getattr(app.env, "verified_book_failed", False):
+        app.statuscode = app.statuscode or 1
+
+
+def setup(app: Sphinx) -> None:
+    """Hooks the checks into the build."""
+    records.setup(app)
+    app.connect("doctree-read", check_page, priority=500)
+    app.connect("env-updated", report)
+    app.connect("build-finished", finish)
