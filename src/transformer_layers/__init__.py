@@ -1,23 +1,44 @@
 """The layers of the book, each a definition that reads as its equation."""
 
 from transformer_layers.activations import gelu, gelu_tanh
+from transformer_layers.attention import attention_weights, scaled_dot_product_attention
 from transformer_layers.batch_norm import BatchNorm1d
+from transformer_layers.causal_self_attention import CausalSelfAttention
 from transformer_layers.conv1d import Conv1D
 from transformer_layers.dropout import Dropout, dropout
+from transformer_layers.encoder import PreNormTransformerEncoderLayer, TransformerEncoderLayer
+from transformer_layers.feed_forward import FeedForward
+from transformer_layers.key_value_cache import KeyValueCache
 from transformer_layers.layer_norm import LayerNorm
+from transformer_layers.masks import causal_mask, padding_mask
+from transformer_layers.multi_head_attention import MultiHeadAttention
 from transformer_layers.penalties import l1_penalty, l2_penalty, soft_threshold
+from transformer_layers.positions import sinusoidal_positions
+from transformer_layers.positionwise_feed_forward import PositionwiseFeedForward
 from transformer_layers.rms_norm import RMSNorm
 
 __all__ = [
     "BatchNorm1d",
+    "CausalSelfAttention",
     "Conv1D",
     "Dropout",
+    "FeedForward",
+    "KeyValueCache",
     "LayerNorm",
+    "MultiHeadAttention",
+    "PositionwiseFeedForward",
+    "PreNormTransformerEncoderLayer",
     "RMSNorm",
+    "TransformerEncoderLayer",
+    "attention_weights",
+    "causal_mask",
     "dropout",
     "gelu",
     "gelu_tanh",
     "l1_penalty",
     "l2_penalty",
+    "padding_mask",
+    "scaled_dot_product_attention",
+    "sinusoidal_positions",
     "soft_threshold",
 ]

@@ -5,6 +5,8 @@ import itertools
 import torch
 from torch import Tensor
 
+from transformer_layers._validation import require_dtype, require_last_axis, require_size
+
 
 def require_attention_inputs(**tensors: Tensor) -> None:
     """Refuses inputs of attention that do not go together.
@@ -16,23 +18,70 @@ def require_attention_inputs(**tensors: Tensor) -> None:
         TypeError: If they are not of one floating dtype.
         ValueError: If their shapes do not go together.
     """
-    names = ", ".join(tensors)
     dtypes = [x.dtype for x in tensors.values()]
     if not dtypes[0].is_floating_point or any(dtype != dtypes[0] for dtype in dtypes):
         raise TypeError(
-            f"{names} must be of one floating dtype, got {', '.join(map(str, dtypes))}; convert "
-            "them, for example with .to(torch.float32)"
+            f"{_names(tensors)} must be of one floating dtype, got "
+            f"{', '.join(map(str, dtypes))}; convert them, for example with .to(torch.float32)"
         )
-    shapes = [tuple(x.shape) for x in tensors.values()]
-    found = f"got shapes {', '.join(map(str, shapes))}"
+    shapes = [x.shape for x in tensors.values()]
     if any(len(shape) < 2 for shape in shapes):
-        raise ValueError(f"{names} must have two axes or more, (..., seq, d_k), {found}")
+        raise ValueError(f"{_names(tensors)} must have two axes or more, {_found(tensors)}")
     if shapes[0][-1] != shapes[1][-1] or shapes[0][-1] == 0:
-        raise ValueError(f"query and key must have the same d_k > 0 as last axis, {found}")
+        raise ValueError(
+            f"query and key must have the same d_k > 0 as last axis, {_found(tensors)}"
+        )
     if shapes[1][-2] != shapes[-1][-2]:
-        raise ValueError(f"key and value must have the same kv_seq, {found}")
+        raise ValueError(f"key and value must have the same kv_seq, {_found(tensors)}")
     if not all(_broadcast(a[:-2], b[:-2]) for a, b in itertools.combinations(shapes, 2)):
-        raise ValueError(f"the leading axes of {names} must broadcast, {found}")
+        raise ValueError(f"the leading axes of {_names(tensors)} must broadcast, {_found(tensors)}")
+
+
+def require_heads(d_model: int, num_heads: int) -> None:
+    """Refuses sizes of which no whole number of features per head comes out.
+
+    Args:
+        d_model: Size of the model's axis.
+        num_heads: Number of heads.
+
+    Raises:
+        TypeError: If one is not an int.
+        ValueError: If one is below 1, or `num_heads` does not divide `d_model`.
+    """
+    require_size("d_model", d_model)
+    require_size("num_heads", num_heads)
+    if d_model % num_heads != 0:
+        raise ValueError(
+            f"d_model must be divisible by num_heads, got d_model={d_model} and "
+            f"num_heads={num_heads}"
+        )
+
+
+def require_sequences(d_model: int, parameter: Tensor, **inputs: Tensor) -> None:
+    """Refuses inputs of a layer that are no sequences, or not sequences of one batch.
+
+    Args:
+        d_model: Size of the layer's last axis.
+        parameter: One of the layer's parameters, for its dtype.
+        inputs: `x`, or `query`, `key` and `value`, by these names and in this order.
+
+    Raises:
+        TypeError: If an input is not of the dtype of `parameter`.
+        ValueError: If an input has not the shape `(..., seq, d_model)`, the leading axes differ,
+            or `key` and `value` differ in length.
+    """
+    for name, x in inputs.items():
+        require_last_axis(name, x, "d_model", d_model)
+        require_dtype(name, x, parameter)
+    shapes = [x.shape for x in inputs.values()]
+    if any(len(shape) < 2 for shape in shapes):
+        raise ValueError(
+            f"{_names(inputs)} must have two axes or more, (..., seq, d_model), {_found(inputs)}"
+        )
+    if any(shape[:-2] != shapes[0][:-2] for shape in shapes):
+        raise ValueError(f"{_names(inputs)} must have the same leading axes, {_found(inputs)}")
+    if any(shape[-2] != shapes[-1][-2] for shape in shapes[1:]):
+        raise ValueError(f"key and value must have the same kv_seq, {_found(inputs)}")
 
 
 def require_boolean(mask: Tensor) -> None:
@@ -98,13 +147,15 @@ def require_mask_of_batch(mask: Tensor, query: Tensor, key: Tensor) -> None:
             nor `(..., 1, kv_seq)`, with the leading axes of `query`.
     """
     require_boolean(mask)
-    shape = tuple(mask.shape)
-    leading, q_seq, kv_seq = tuple(query.shape[:-2]), query.shape[-2], key.shape[-2]
-    allowed = [(q_seq, kv_seq)]
-    if leading:
-        allowed += [(*leading, q_seq, kv_seq), (*leading, 1, kv_seq)]
-    if any(shape == each for each in allowed):
+    shape, leading = tuple(mask.shape), tuple(query.shape[:-2])
+    q_seq, kv_seq = query.shape[-2], key.shape[-2]
+    if shape == (q_seq, kv_seq):
         return
+    if leading and shape in ((*leading, q_seq, kv_seq), (*leading, 1, kv_seq)):
+        return
+    allowed = [f"{(q_seq, kv_seq)}"]
+    if leading:
+        allowed += [f"{(*leading, q_seq, kv_seq)}", f"{(*leading, 1, kv_seq)}"]
     remedy = ""
     if leading and shape == (*leading, kv_seq):
         remedy = (
@@ -114,7 +165,7 @@ def require_mask_of_batch(mask: Tensor, query: Tensor, key: Tensor) -> None:
     elif len(shape) > len(leading) + 2:
         remedy = "; it has no axis for the heads, which share it"
     raise ValueError(
-        f"mask must have the shape {' or '.join(map(str, allowed))} for query "
+        f"mask must have the shape {' or '.join(allowed)} for query "
         f"{tuple(query.shape)} and key {tuple(key.shape)}, got {shape}{remedy}"
     )
 
@@ -128,3 +179,14 @@ def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
     """Whether tensors of these shapes broadcast, aligned at their last axes."""
     pairs = zip(reversed(first), reversed(second), strict=False)
     return all(a == b or 1 in (a, b) for a, b in pairs)
+
+
+def _names(tensors: dict[str, Tensor]) -> str:
+    """The names of tensors, for an error."""
+    return ", ".join(tensors)
+
+
+def _found(tensors: dict[str, Tensor]) -> str:
+    """The shapes of tensors, for an error; not made before there is one, since that costs time."""
+    shapes = ", ".join(str(tuple(x.shape)) for x in tensors.values())
+    return f"got shape {shapes}" if len(tensors) == 1 else f"got shapes {shapes}"

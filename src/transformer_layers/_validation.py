@@ -23,7 +23,7 @@ def require_size(name: str, value: int, minimum: int = 1) -> None:
         TypeError: If `value` is not an int.
         ValueError: If `value` is below `minimum`.
     """
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, int | torch.SymInt) or isinstance(value, bool):
         raise TypeError(f"{name} must be an int, got {value!r} of type {type(value).__name__}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")

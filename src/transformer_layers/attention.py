@@ -40,6 +40,7 @@ def attention_weights(
         ValueError: If the shapes do not fit together, or those of the mask can be read in two ways.
 
     Examples:
+        >>> import torch
         >>> query = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
         >>> key = torch.tensor([[1.0, 5.0], [0.0, 7.0]])
         >>> attention_weights(query, key)
@@ -95,6 +96,7 @@ def scaled_dot_product_attention(
             `dropout_p` is not within [0, 1].
 
     Examples:
+        >>> import torch
         >>> query = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
         >>> key = torch.tensor([[1.0, 5.0], [0.0, 7.0]])
         >>> value = torch.tensor([[10.0, 0.0, 1.0], [20.0, 0.0, 1.0]])

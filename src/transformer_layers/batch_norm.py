@@ -99,17 +99,14 @@ class BatchNorm1d(nn.Module):
         """
         self._check(x)
         wide = at_least_float32(x).movedim(1, -1)  # (batch, *length, channels)
-        axes = tuple(range(wide.ndim - 1))
-        mean = wide.mean(dim=axes) if self.training else at_least_float32(self.running_mean)
-        centered = wide - mean
-        var = (
-            centered.square().mean(dim=axes)
-            if self.training
-            else at_least_float32(self.running_var)
-        )
         if self.training:
+            axes = tuple(range(wide.ndim - 1))
+            mean = wide.mean(dim=axes)
+            var = (wide - mean).square().mean(dim=axes)
             self._update_running(mean.detach(), var.detach(), math.prod(wide.shape[:-1]))
-        x_hat = centered / torch.sqrt(var + self.eps)
+        else:
+            mean, var = at_least_float32(self.running_mean), at_least_float32(self.running_var)
+        x_hat = (wide - mean) / torch.sqrt(var + self.eps)
         return (self.weight * x_hat + self.bias).movedim(-1, 1).to(x.dtype)
 
     def _update_running(
@@ -118,9 +115,11 @@ class BatchNorm1d(nn.Module):
         if count == 0:
             return
         self.num_batches_tracked.add_(1)
-        share = self.momentum
-        if share is None:
-            share = 1 / self.num_batches_tracked.to(mean.dtype)  # no .item(): it would not compile
+        share: float | Tensor
+        if self.momentum is None:
+            share = 1 / self.num_batches_tracked.to(mean.dtype)  # .item() would break compilation
+        else:
+            share = self.momentum
         unbiased = var * (count / (count - 1))
         self.running_mean.copy_((1 - share) * self.running_mean + share * mean)
         self.running_var.copy_((1 - share) * self.running_var + share * unbiased)

@@ -1,10 +1,10 @@
 """Scaled dot-product attention by torch's kernel, for the layers."""
 
+import functools
 import math
 
 from jaxtyping import Bool, Float
-from torch import Tensor
-from torch.nn import functional as F
+from torch import Tensor, nn
 
 
 def fused_attention(
@@ -38,13 +38,15 @@ def fused_attention(
     # The fused kernels take four axes; other inputs get the one that builds the weights.
     batch = math.prod(query.shape[:-3])
     q, k, v = (x.reshape(batch, *x.shape[-3:]) for x in (query, key, value))
+    attend = functools.partial(
+        nn.functional.scaled_dot_product_attention, q, k, v, dropout_p=dropout_p
+    )
     if mask is None:
-        output = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout_p, is_causal=is_causal)
+        output = attend(is_causal=is_causal)
     else:
         if mask.ndim > 2:
             mask = mask.reshape(batch, 1, *mask.shape[-2:])
-        # What a row with nothing allowed gives differs between kernels: allow all, then set 0.
+        # What a row with nothing allowed gives is up to the kernel: allow all there, then set 0.
         dead = ~mask.any(dim=-1, keepdim=True)
-        output = F.scaled_dot_product_attention(q, k, v, mask | dead, dropout_p)
-        output = output.masked_fill(dead, 0.0)
+        output = attend(attn_mask=mask | dead).masked_fill(dead, 0.0)
     return output.reshape(*query.shape[:-1], value.shape[-1])

@@ -17,6 +17,7 @@ def split_heads(
         View of `x`, shape `(..., num_heads, seq, d_k)`; head h has features `h * d_k` and on.
 
     Examples:
+        >>> import torch
         >>> split_heads(torch.tensor([[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]), num_heads=2)
         tensor([[[0., 1.],
                  [4., 5.]],
@@ -40,6 +41,7 @@ def merge_heads(
         Shape `(..., seq, num_heads * d_k)`.
 
     Examples:
+        >>> import torch
         >>> x = torch.tensor([[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]])
         >>> merge_heads(split_heads(x, num_heads=2))
         tensor([[0., 1., 2., 3.],

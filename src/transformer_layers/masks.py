@@ -1,7 +1,7 @@
 """Boolean attention masks: True means that a query may attend to a key."""
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Integer
 from torch import Tensor
 
 from transformer_layers._validation import require_size
@@ -46,7 +46,7 @@ def causal_mask(
     return torch.ones(seq, past + seq, dtype=torch.bool, device=device).tril(past)
 
 
-def padding_mask(lengths: Int[Tensor, " batch"], seq: int) -> Bool[Tensor, "batch 1 seq"]:
+def padding_mask(lengths: Integer[Tensor, " batch"], seq: int) -> Bool[Tensor, "batch 1 seq"]:
     r"""Lets every query of a sequence attend to the sequence's real tokens, and to no padding.
 
     .. math::

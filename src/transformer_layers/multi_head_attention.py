@@ -21,10 +21,10 @@ class MultiHeadAttention(nn.Module):
         \\
         \mathrm{head}_i &= \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)
 
-    Each head attends by itself, over the sequence axis, with its own :math:`d_k = d_v = d_{model}/h`
-    features of the projected inputs. The :math:`W_i` of all heads are one `nn.Linear`.
-    Unlike in the paper the projections have biases, as those of GPT-2, BERT and torch do; with
-    `bias=False` they have none.
+    Each head attends over the sequence axis by itself, with its own
+    :math:`d_k = d_v = d_{model} / h` features of the projected inputs. The :math:`W_i` of all heads
+    are one `nn.Linear`. Unlike those of the paper the projections add biases, as in GPT-2, BERT and
+    `torch.nn.MultiheadAttention`; with `bias=False` they do not.
 
     A mask is boolean, True = may attend (`torch.nn.MultiheadAttention` means the opposite), and
     shared by the heads. How it is read depends on its number of axes alone, never on sizes that
@@ -56,6 +56,8 @@ class MultiHeadAttention(nn.Module):
             not within [0, 1].
 
     Examples:
+        >>> import torch
+        >>> from transformer_layers import causal_mask, padding_mask
         >>> attention = MultiHeadAttention(d_model=6, num_heads=2)
         >>> x = torch.randn(4, 5, 6)
         >>> attention(x, x, x, mask=causal_mask(5)).shape

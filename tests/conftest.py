@@ -1,0 +1,31 @@
+"""Settings for every test: the shapes in the layers' signatures are checked while tests run.
+
+The hook must be installed before the first import of `transformer_layers`. It wraps each function
+of the package: beartype compares arguments and results with the annotation, and a mismatch is a
+`jaxtyping.TypeCheckError`. Users do not have the hook. Two kinds of test therefore ask for the
+fixture `as_users_run_it`, which switches the comparison off:
+
+* tests of the layers' own errors, which a `TypeCheckError` would forestall;
+* tests of `torch.compile`, `torch.export` and `torch.func`, which trace through the wrapper.
+"""
+
+from collections.abc import Iterator
+
+import hypothesis
+import jaxtyping
+import pytest
+
+# The same examples in every run, so that a failure is the change's. No time limit for an example,
+# since torch's first calls are slow.
+hypothesis.settings.register_profile("tests", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("tests")
+
+jaxtyping.install_import_hook("transformer_layers", "beartype.beartype")
+
+
+@pytest.fixture
+def as_users_run_it() -> Iterator[None]:
+    """Leaves the annotated shapes unchecked, as they are outside the tests."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,0 +1,158 @@
+"""Every layer, with inputs that it takes: what `test_machinery.py` runs through.
+
+To add a layer, append a `LayerCase`. Its inputs are built for a given batch and sequence length, in
+float32; the axes that change with those two are the dynamic ones of `torch.export`.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import transformer_layers as tl
+
+D_MODEL = 6
+KV_SEQ = 8
+
+
+@dataclass(frozen=True)
+class LayerCase:
+    """A layer and what the tests need to know of it.
+
+    Attributes:
+        name: Name of the case, which the test report shows.
+        make: Constructs the layer.
+        inputs: Constructs its inputs from batch and sequence length, all sizes different.
+        random_in_training: Whether two forwards in training differ.
+        smooth_only_in: Context in which second and forward-mode derivatives exist, and vmap.
+    """
+
+    name: str
+    make: Callable[[], nn.Module]
+    inputs: Callable[[int, int], tuple[Tensor, ...]]
+    random_in_training: bool = False
+    smooth_only_in: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+class Apply(nn.Module):
+    """Makes a layer of a function."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.function(*inputs)
+
+
+def sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """One input of shape (batch, seq, d_model)."""
+    return (torch.randn(batch, seq, D_MODEL),)
+
+
+def channels_first(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """One input of shape (batch, channels, length)."""
+    return (torch.randn(batch, D_MODEL, seq),)
+
+
+def attention_inputs(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """Query, key, value and a mask that leaves the second query nothing to attend to."""
+    mask = torch.ones(seq, KV_SEQ, dtype=torch.bool).tril(1)
+    mask[1] = False
+    return (
+        torch.randn(batch, seq, D_MODEL),
+        torch.randn(batch, KV_SEQ, D_MODEL),
+        torch.randn(batch, KV_SEQ, D_MODEL),
+        mask,
+    )
+
+
+def padded_attention_inputs(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """Query, key, value and padding; nothing is left of the first sequence."""
+    lengths = torch.arange(batch) % (KV_SEQ + 1)
+    return (*attention_inputs(batch, seq)[:3], tl.padding_mask(lengths, KV_SEQ))
+
+
+def masked_sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """One input of shape (batch, seq, d_model), and a mask for each sequence."""
+    lengths = torch.arange(batch) % (seq + 1)
+    return torch.randn(batch, seq, D_MODEL), tl.padding_mask(lengths, seq) & tl.causal_mask(seq)
+
+
+def math_kernel() -> AbstractContextManager[None]:
+    """Torch's fused attention has one derivative, and no rule for vmap."""
+    return sdpa_kernel(SDPBackend.MATH)
+
+
+def half_step(x: Tensor) -> Tensor:
+    return tl.soft_threshold(x, 0.5)
+
+
+def l1_of_one(x: Tensor) -> Tensor:
+    return tl.l1_penalty([x])
+
+
+def l2_of_one(x: Tensor) -> Tensor:
+    return tl.l2_penalty([x])
+
+
+CASES = [
+    LayerCase("LayerNorm", lambda: tl.LayerNorm(D_MODEL), sequences),
+    LayerCase("LayerNorm without bias", lambda: tl.LayerNorm(D_MODEL, bias=False), sequences),
+    LayerCase("RMSNorm", lambda: tl.RMSNorm(D_MODEL), sequences),
+    LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first),
+    LayerCase(
+        "BatchNorm1d averaging", lambda: tl.BatchNorm1d(D_MODEL, momentum=None), channels_first
+    ),
+    LayerCase("Conv1D", lambda: tl.Conv1D(D_MODEL, 4), sequences),
+    LayerCase("Dropout", lambda: tl.Dropout(0.25), sequences, random_in_training=True),
+    LayerCase("gelu", lambda: Apply(tl.gelu), sequences),
+    LayerCase("gelu_tanh", lambda: Apply(tl.gelu_tanh), sequences),
+    LayerCase("soft_threshold", lambda: Apply(half_step), sequences),
+    LayerCase("l1_penalty", lambda: Apply(l1_of_one), sequences),
+    LayerCase("l2_penalty", lambda: Apply(l2_of_one), sequences),
+    LayerCase(
+        "scaled_dot_product_attention",
+        lambda: Apply(tl.scaled_dot_product_attention),
+        attention_inputs,
+    ),
+    LayerCase(
+        "MultiHeadAttention",
+        lambda: tl.MultiHeadAttention(D_MODEL, 2),
+        padded_attention_inputs,
+        smooth_only_in=math_kernel,
+    ),
+    LayerCase(
+        "PositionwiseFeedForward",
+        lambda: tl.PositionwiseFeedForward(D_MODEL, 4),
+        sequences,
+        random_in_training=True,
+    ),
+    LayerCase(
+        "TransformerEncoderLayer",
+        lambda: tl.TransformerEncoderLayer(D_MODEL, 2, 4),
+        masked_sequences,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
+    ),
+    LayerCase(
+        "PreNormTransformerEncoderLayer",
+        lambda: tl.PreNormTransformerEncoderLayer(D_MODEL, 2, 4),
+        masked_sequences,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
+    ),
+    LayerCase(
+        "FeedForward", lambda: tl.FeedForward(D_MODEL, 4), sequences, random_in_training=True
+    ),
+    LayerCase(
+        "CausalSelfAttention",
+        lambda: tl.CausalSelfAttention(D_MODEL, 2),
+        sequences,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
+    ),
+]

@@ -1,0 +1,147 @@
+"""GELU, exact and by tanh: by hand, against torch and transformers, by their laws, and errors."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from transformers.activations import NewGELUActivation
+
+from tests.transformer_layers.comparisons import (
+    assert_rounded_once,
+    assert_same,
+    unit_roundoff,
+    values_and_gradients,
+)
+from transformer_layers import gelu, gelu_tanh
+
+FORMS = [gelu, gelu_tanh]
+numbers = st.floats(-30, 30).map(lambda x: torch.tensor(x, dtype=torch.float64))
+
+
+def torchs_tanh(x):
+    return nn.functional.gelu(x, approximate="tanh")
+
+
+# By hand
+
+
+@pytest.mark.parametrize(
+    ("function", "at_one"),
+    [
+        (gelu, 0.8413447460685429),  # the share of a normal distribution below one deviation
+        (gelu_tanh, 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * 1.044715))),
+    ],
+)
+def test_values_by_hand(function, at_one):
+    y = function(torch.tensor([0.0, 1.0, -1.0], dtype=torch.float64))
+    expected = torch.tensor([0.0, at_one, at_one - 1], dtype=torch.float64)
+    torch.testing.assert_close(y, expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("function", FORMS)
+def test_the_slope_at_zero_is_one_half(function):
+    x = torch.zeros(1, requires_grad=True)
+    function(x).backward()
+    assert x.grad.item() == 0.5
+
+
+def test_the_exact_slope_by_hand():
+    x = torch.linspace(-9, 9, 101, dtype=torch.float64, requires_grad=True)
+    gelu(x).sum().backward()
+    z = x.detach()
+    below = torch.special.ndtr(z)
+    density = torch.exp(-z.square() / 2) / math.sqrt(2 * math.pi)
+    assert_same([x.grad], [below + z * density])
+
+
+def test_the_two_forms_differ_by_what_the_docstring_says():
+    x = torch.linspace(-8, 8, 160_001, dtype=torch.float64)
+    difference = (gelu(x) - gelu_tanh(x)).abs()
+    assert difference.max().item() == pytest.approx(4.732e-4, abs=5e-8)
+    assert x[difference.argmax()].abs().item() == pytest.approx(2.699, abs=5e-4)
+
+
+@pytest.mark.parametrize("function", FORMS)
+def test_infinities(function):
+    y = function(torch.tensor([math.inf, -math.inf, math.nan]))
+    assert y[0] == math.inf
+    assert y[1:].isnan().all()
+    assert torch.equal(function(torch.tensor([1e20, -1e20])), torch.tensor([1e20, -0.0]))
+
+
+# Against torch and transformers
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(gelu, nn.functional.gelu), (gelu_tanh, torchs_tanh), (gelu_tanh, NewGELUActivation())],
+)
+@pytest.mark.parametrize("shape", [(), (0,), (101,), (2, 3, 5)])
+def test_equals_the_authority_in_float64(ours, theirs, shape):
+    x = 3 * torch.randn(shape, dtype=torch.float64)
+    assert_same(values_and_gradients(ours, [x], []), values_and_gradients(theirs, [x], []))
+
+
+def test_the_exact_form_is_exact_far_to_the_left():
+    x = torch.linspace(-30, -1, 59, dtype=torch.float64)
+    expected = [v / 2 * math.erfc(-v / math.sqrt(2)) for v in x.tolist()]
+    expected = torch.tensor(expected, dtype=torch.float64)
+    torch.testing.assert_close(gelu(x), expected, rtol=1e-12, atol=0)
+    # torch adds 1 to erf: at -9 nothing is left of a number of size 1e-18
+    assert nn.functional.gelu(torch.tensor(-9.0, dtype=torch.float64)) == 0
+    assert gelu(torch.tensor(-9.0, dtype=torch.float64)) < 0
+
+
+@pytest.mark.parametrize("function", FORMS)
+def test_float32_is_as_near_to_float64_as_rounding_allows(function):
+    x = 3 * torch.randn(1000)
+    y, exact = function(x), function(x.double())
+    # The factor of x is rounded once for each of the five operations, and is at most 1.
+    assert ((y - exact).abs() <= 5 * unit_roundoff(torch.float32) * x.abs()).all()
+
+
+@pytest.mark.parametrize("function", FORMS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_low_precision_is_one_rounding_from_float64(function, dtype):
+    x = torch.randn(1000).to(dtype)
+    y = function(x)
+    assert y.dtype == dtype
+    assert_rounded_once(y, function(x.double()))
+
+
+# Laws
+
+
+@given(numbers)
+def test_the_odd_part_is_half_the_input(x):
+    for function in FORMS:
+        torch.testing.assert_close(function(x) - function(-x), x, rtol=1e-14, atol=1e-300)
+
+
+@given(numbers)
+def test_it_lies_between_relu_and_a_small_dip(x):
+    for function in FORMS:
+        dip = function(x) - torch.relu(x)
+        assert -0.1701 <= dip <= 1e-15
+
+
+@given(st.floats(0, 30), st.floats(0, 30))
+def test_it_grows_to_the_right_of_zero(a, b):
+    low, high = sorted((a, b))
+    for function in FORMS:
+        y = function(torch.tensor([low, high], dtype=torch.float64))
+        assert y[0] <= y[1]
+
+
+# Errors
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("function", FORMS)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+def test_no_floating_point(function, dtype):
+    with pytest.raises(TypeError, match=f"x must be a floating-point tensor, got {dtype}"):
+        function(torch.zeros(3, dtype=dtype))

@@ -1,0 +1,298 @@
+"""Batch normalization: by hand, against `torch.nn`, by its laws, its buffers, and its errors."""
+
+import copy
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from tests.transformer_layers.comparisons import (
+    FLOAT64_TOLERANCE,
+    assert_rounded_once,
+    assert_same,
+    relative_error,
+    unit_roundoff,
+    values_and_gradients,
+    with_random_weights,
+)
+from transformer_layers import BatchNorm1d, LayerNorm
+
+SHAPES = [(2, 3), (7, 3), (7, 3, 5), (1, 3, 5), (7, 3, 5, 2)]
+
+
+def torchs(ours: BatchNorm1d, ndim: int) -> nn.Module:
+    """Torch's layer for input of so many axes, with the same parameters and buffers."""
+    kind = nn.BatchNorm2d if ndim == 4 else nn.BatchNorm1d
+    theirs = kind(ours.num_features, ours.eps, ours.momentum).to(ours.weight.dtype)
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    return theirs.train(ours.training)
+
+
+def random_layer(momentum: float | None = 0.1, eps: float = 1e-5) -> BatchNorm1d:
+    layer = with_random_weights(BatchNorm1d(3, eps, momentum)).double()
+    nn.init.normal_(layer.running_mean)
+    nn.init.uniform_(layer.running_var, 0.5, 2)
+    return layer
+
+
+# By hand
+
+
+def test_a_batch_by_hand():
+    batch_norm = BatchNorm1d(1, eps=5.0, momentum=0.25)
+    with torch.no_grad():
+        batch_norm.weight.fill_(3.0)
+        batch_norm.bias.fill_(10.0)
+    # mean 3, variance 4, root of 4 + 5 is 3: the normalized channel is -2/3, 2/3
+    y = batch_norm(torch.tensor([[1.0], [5.0]]))
+    torch.testing.assert_close(y, torch.tensor([[8.0], [12.0]]))
+    # a quarter of the mean 3; three quarters of 1 and a quarter of the unbiased variance 8
+    assert batch_norm.running_mean.tolist() == [0.75]
+    assert batch_norm.running_var.tolist() == [2.75]
+    assert batch_norm.num_batches_tracked.item() == 1
+    # in evaluation (5.75 - 0.75) / root of 2.75 + 5, for any batch, and nothing is tracked
+    y = batch_norm.eval()(torch.tensor([[5.75]]))
+    torch.testing.assert_close(y, torch.tensor([[10 + 15 / math.sqrt(7.75)]]))
+    assert batch_norm.num_batches_tracked.item() == 1
+
+
+def test_a_channel_is_averaged_over_batch_and_length():
+    x = torch.tensor([[[1.0, 5.0], [0.0, 2.0]], [[5.0, 1.0], [4.0, 6.0]]])
+    y = BatchNorm1d(2, eps=4.0)(x)
+    # channel 0: mean 3, variance 4, root of 8; channel 1: mean 3, variance 5, root of 9
+    expected = torch.tensor([[[-2.0, 2.0], [-3.0, -1.0]], [[2.0, -2.0], [1.0, 3.0]]])
+    expected /= torch.tensor([math.sqrt(8), 3.0])[:, None]
+    torch.testing.assert_close(y, expected)
+
+
+def test_without_momentum_every_batch_counts_the_same():
+    batch_norm = BatchNorm1d(1, momentum=None)
+    for batch in ([1.0, 3.0], [2.0, 8.0], [4.0, 5.0]):
+        batch_norm(torch.tensor(batch)[:, None])
+    # means 2, 5, 4.5 and unbiased variances 2, 18, 0.5
+    torch.testing.assert_close(batch_norm.running_mean, torch.tensor([11.5 / 3]))
+    torch.testing.assert_close(batch_norm.running_var, torch.tensor([20.5 / 3]))
+
+
+def test_parameters_and_buffers_are_those_of_torch():
+    ours, theirs = BatchNorm1d(3).state_dict(), nn.BatchNorm1d(3).state_dict()
+    assert list(ours) == list(theirs)
+    for name, value in theirs.items():
+        assert ours[name].dtype == value.dtype
+        assert torch.equal(ours[name], value)
+
+
+def test_a_constant_channel_gives_the_bias():
+    batch_norm = with_random_weights(BatchNorm1d(3))
+    assert torch.equal(batch_norm(torch.full((4, 3), 7.0)), batch_norm.bias.expand(4, 3))
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_an_empty_batch_is_not_tracked(momentum):
+    batch_norm = BatchNorm1d(3, momentum=momentum)
+    batch_norm(torch.randn(4, 3))
+    before = copy.deepcopy(batch_norm.state_dict())
+    assert batch_norm(torch.zeros(0, 3)).shape == (0, 3)
+    assert batch_norm(torch.zeros(4, 3, 0)).shape == (4, 3, 0)
+    for name, value in before.items():
+        assert torch.equal(batch_norm.state_dict()[name], value)
+
+
+def test_one_nan_spoils_its_channel_for_good():
+    batch_norm = BatchNorm1d(3)
+    x = torch.randn(4, 3)
+    x[2, 1] = math.nan
+    spoiled = torch.tensor([False, True, False])
+    assert torch.equal(batch_norm(x).isnan(), spoiled.expand(4, 3))
+    batch_norm(torch.randn(4, 3))
+    assert torch.equal(batch_norm.running_mean.isnan(), spoiled)
+    assert torch.equal(batch_norm.running_var.isnan(), spoiled)
+
+
+def test_the_printed_form_names_the_arguments():
+    assert repr(BatchNorm1d(3)) == "BatchNorm1d(3, eps=1e-05, momentum=0.1)"
+
+
+# Against torch
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("momentum", [0.1, None, 0.0, 1.0])
+@pytest.mark.parametrize("training", [True, False])
+def test_equals_torch_in_float64(shape, momentum, training):
+    ours = random_layer(momentum, eps=0.1).train(training)
+    theirs = torchs(ours, len(shape))
+    for _ in range(3):
+        x = torch.randn(shape, dtype=torch.float64) + 2
+        assert_same(
+            values_and_gradients(ours, [x], list(ours.parameters())),
+            values_and_gradients(theirs, [x], list(theirs.parameters())),
+        )
+    assert_same(list(ours.state_dict().values()), list(theirs.state_dict().values()))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("training", [True, False])
+def test_float32_is_as_near_to_float64_as_rounding_allows(offset, training):
+    batch_norm = with_random_weights(BatchNorm1d(3)).train(training)
+    x = torch.randn(64, 3, 5) + offset
+    exact_layer = copy.deepcopy(batch_norm).double()
+    y, exact = batch_norm(x), exact_layer(x.double())
+    # The mean, of the size of the offset, is rounded before it is subtracted.
+    assert relative_error(y, exact) <= 8 * unit_roundoff(torch.float32) * (1 + offset)
+    assert relative_error(batch_norm.running_var, exact_layer.running_var) <= 1e-5
+
+
+# Laws
+
+
+@given(st.integers(2, 9), st.integers(2, 9), st.floats(-100, 100), st.floats(0.1, 10))
+def test_transposed_it_is_layer_norm(batch, features, shift, scale):
+    x = torch.randn(batch, features, dtype=torch.float64) * scale + shift
+    expected = LayerNorm(features).double()(x)
+    actual = BatchNorm1d(batch).double()(x.T).T
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_transposed_it_is_layer_norm_in_training_only():
+    x = torch.randn(5, 7, dtype=torch.float64)
+    evaluated = BatchNorm1d(5).double().eval()(x.T).T
+    assert relative_error(evaluated, LayerNorm(7).double()(x)) > 0.1
+
+
+@given(st.floats(-100, 100), st.floats(0.01, 100))
+def test_a_shift_and_a_scale_of_a_channel_change_nothing_but_eps(shift, scale):
+    x = torch.randn(8, 3, dtype=torch.float64)
+    expected = BatchNorm1d(3, eps=1e-5).double()(x)
+    actual = BatchNorm1d(3, eps=1e-5 * scale**2).double()(x * scale + shift)
+    torch.testing.assert_close(actual, expected, rtol=1e-7, atol=1e-7)
+
+
+@given(st.integers(1, 4), st.randoms(use_true_random=False))
+def test_the_order_of_the_batch_does_not_matter(length, random):
+    x = torch.randn(8, 3, length, dtype=torch.float64)
+    order = list(range(8))
+    random.shuffle(order)
+    batch_norm = random_layer()
+    torch.testing.assert_close(batch_norm(x[order]), batch_norm(x)[order], rtol=1e-9, atol=1e-9)
+
+
+def test_in_training_a_sample_sees_the_others_and_in_evaluation_not():
+    batch_norm = random_layer()
+    x = torch.randn(6, 3, dtype=torch.float64, requires_grad=True)
+    for training, rows in [(True, 6), (False, 1)]:
+        (gradient,) = torch.autograd.grad(batch_norm.train(training)(x)[0].square().sum(), x)
+        assert int((gradient != 0).any(dim=1).sum()) == rows
+
+
+def test_the_running_averages_forget_the_start_geometrically():
+    batch_norm = BatchNorm1d(3).double()
+    x = torch.randn(6, 3, dtype=torch.float64)
+    for _ in range(50):
+        batch_norm(x)
+    left = 0.9**50
+    expected_mean = (1 - left) * x.mean(dim=0)
+    expected_var = left + (1 - left) * x.var(dim=0, correction=1)
+    assert_same([batch_norm.running_mean, batch_norm.running_var], [expected_mean, expected_var])
+
+
+def test_the_running_averages_are_no_part_of_the_graph():
+    batch_norm = random_layer()
+    for _ in range(2):  # the second backward would fail if it reached the first forward
+        batch_norm(torch.randn(6, 3, dtype=torch.float64)).sum().backward()
+    assert not batch_norm.running_mean.requires_grad
+    assert not batch_norm.running_var.requires_grad
+
+
+# Low precision
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("parameters", ["of the same dtype", "of float32"])
+def test_low_precision_is_one_rounding_from_float64(dtype, training, parameters):
+    batch_norm = with_random_weights(BatchNorm1d(3)).train(training)
+    if parameters == "of the same dtype":
+        batch_norm = batch_norm.to(dtype)
+    exact_layer = copy.deepcopy(batch_norm).double()
+    x = (20 * torch.randn(64, 3) + 600).to(dtype).requires_grad_()
+    y = batch_norm(x)
+    assert y.dtype == dtype
+    y.sum().backward()
+    assert x.grad.dtype == dtype
+    assert_rounded_once(y, exact_layer(x.detach().double()))
+    buffer: Tensor
+    for name, buffer in batch_norm.named_buffers():
+        if buffer.is_floating_point():
+            exact_buffer = exact_layer.get_buffer(name)
+            rounding = max(unit_roundoff(buffer.dtype), 1e-6)
+            assert relative_error(buffer, exact_buffer) <= 1.01 * rounding
+
+
+# Errors
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+class TestErrors:
+    @pytest.mark.parametrize("shape", [(1, 3), (1, 3, 1), (1, 3, 1, 1)])
+    def test_one_value_per_channel(self, shape):
+        batch_norm = BatchNorm1d(3)
+        message = r"Expected more than 1 value per channel when training, got shape \(1, 3"
+        with pytest.raises(ValueError, match=message):
+            batch_norm(torch.zeros(shape))
+        assert batch_norm.num_batches_tracked.item() == 0
+        assert batch_norm.eval()(torch.zeros(shape)).shape == shape
+
+    @pytest.mark.parametrize("shape", [(), (3,), (4, 2), (4, 5, 3)])
+    def test_another_shape(self, shape):
+        message = rf"shape \(batch, 3\) or \(batch, 3, length\), .*; got \({str(shape)[1:-1]}\)"
+        with pytest.raises(ValueError, match=message):
+            BatchNorm1d(3)(torch.zeros(shape))
+
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+    def test_no_floating_point(self, dtype):
+        with pytest.raises(TypeError, match=f"must be a floating-point tensor, got {dtype}"):
+            BatchNorm1d(3)(torch.zeros(4, 3, dtype=dtype))
+
+    @pytest.mark.parametrize(
+        ("of_input", "of_layer"),
+        [
+            (torch.float64, torch.float32),
+            (torch.float16, torch.float64),
+            (torch.float32, torch.bfloat16),
+        ],
+    )
+    def test_dtypes_that_do_not_go_together(self, of_input, of_layer):
+        message = f"x is {of_input} but the layer's parameters are {of_layer}"
+        with pytest.raises(TypeError, match=message):
+            BatchNorm1d(3).to(of_layer)(torch.zeros(4, 3, dtype=of_input))
+
+    @pytest.mark.parametrize("eps", [0.0, -1e-5, math.nan])
+    def test_eps_that_is_not_positive(self, eps):
+        with pytest.raises(ValueError, match=f"eps must be greater than 0, got {eps}"):
+            BatchNorm1d(3, eps=eps)
+
+    @pytest.mark.parametrize("momentum", [-0.1, 1.5, math.nan])
+    def test_momentum_outside_zero_to_one(self, momentum):
+        with pytest.raises(ValueError, match=f"momentum must be between 0 and 1, got {momentum}"):
+            BatchNorm1d(3, momentum=momentum)
+
+    def test_a_negative_number_of_channels(self):
+        with pytest.raises(ValueError, match="num_features must be at least 0, got -1"):
+            BatchNorm1d(-1)
+
+    def test_a_number_of_channels_that_is_no_int(self):
+        with pytest.raises(TypeError, match=r"num_features must be an int, got 3\.0 of type float"):
+            BatchNorm1d(3.0)
+
+
+def test_the_tolerance_would_see_the_biased_variance_in_the_running_average():
+    ours = random_layer()
+    before = ours.running_var.clone()
+    x = torch.randn(64, 3, dtype=torch.float64)
+    ours(x)
+    biased = 0.9 * before + 0.1 * x.var(dim=0, correction=0)
+    assert relative_error(ours.running_var, biased) > 1e6 * FLOAT64_TOLERANCE

@@ -1,0 +1,145 @@
+"""GPT-2's feed-forward layer against that of `transformers`."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import GPT2Config
+from transformers.models.gpt2.modeling_gpt2 import GPT2MLP
+
+from tests.transformer_layers.comparisons import (
+    assert_same,
+    relative_error,
+    unit_roundoff,
+    values_and_gradients,
+    with_random_weights,
+)
+from transformer_layers import FeedForward
+
+BATCH, SEQ, D_MODEL, D_FF = 2, 5, 6, 11
+
+
+def random_layer(dropout=0.0):
+    return with_random_weights(FeedForward(D_MODEL, D_FF, dropout)).double()
+
+
+def random_input(*leading):
+    return torch.randn(*leading, D_MODEL, dtype=torch.float64)
+
+
+def test_by_hand():
+    layer = FeedForward(2, 3).eval()
+    with torch.no_grad():
+        layer.c_fc.weight.copy_(torch.tensor([[1.0, -1.0, 0.0], [0.0, 0.0, 0.0]]))
+        layer.c_fc.bias.copy_(torch.tensor([0.0, 0.0, 50.0]))
+        layer.c_proj.weight.copy_(torch.tensor([[1.0, 0.0], [10.0, 0.0], [0.0, 1.0]]))
+        layer.c_proj.bias.copy_(torch.tensor([0.0, 0.25]))
+    # GELU: 0.8412 at 1, -0.1588 at -1 (0.8413 and -0.1587 without the tanh), 50 at 50.
+    output = layer(torch.tensor([[1.0, 7.0]]))
+    expected = torch.tensor([[0.841192 - 1.588080, 50.25]])
+    torch.testing.assert_close(output, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("leading", [(BATCH, SEQ), (SEQ,), (2, 3, SEQ), (0, SEQ), (BATCH, 0)])
+def test_equals_the_layer_of_transformers(leading):
+    config = GPT2Config(n_embd=D_MODEL, n_head=2, resid_pdrop=0.0)
+    theirs = GPT2MLP(D_FF, config).double()
+    layer, x = random_layer(), random_input(*leading)
+    theirs.load_state_dict(layer.state_dict(), strict=True)
+    assert [name for name, _ in layer.named_parameters()] == [
+        name for name, _ in theirs.named_parameters()
+    ]
+    ours = values_and_gradients(layer, [x], list(layer.parameters()))
+    assert_same(ours, values_and_gradients(theirs, [x], list(theirs.parameters())))
+
+
+def test_is_four_times_as_wide_inside_by_default():
+    layer = FeedForward(6)
+    assert layer.c_fc.weight.shape == (6, 24)
+    assert layer.c_proj.weight.shape == (24, 6)
+    assert layer.dropout.p == 0.1
+
+
+@given(st.permutations(range(SEQ)))
+def test_positions_are_mapped_by_themselves(order):
+    layer, x = random_layer(), random_input(BATCH, SEQ)
+    assert_same([layer(x[:, order])], [layer(x)[:, order]])
+    assert_same([layer(x[1, 3])], [layer(x)[1, 3]])
+
+
+def test_dropout_acts_on_the_result_and_in_training_only():
+    layer, x = random_layer(dropout=0.5), random_input(64, SEQ)
+    undropped = layer.eval()(x)
+    dropped = layer.train()(x)
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], 2 * undropped[kept])
+    # 1920 draws: a share within five standard deviations of a half.
+    assert abs(kept.double().mean() - 0.5) < 5 * 0.5 / math.sqrt(kept.numel())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_low_precision_stays_near_float64(dtype):
+    layer, x = random_layer().to(dtype), random_input(BATCH, SEQ).to(dtype)
+    output = layer(x)
+    assert output.dtype == dtype
+    exact = layer.double()(x.double())
+    # Product and bias of two maps, and the GELU between them: five roundings.
+    assert relative_error(output, exact) <= 5 * unit_roundoff(dtype)
+
+
+def test_input_need_not_be_contiguous():
+    layer, x = random_layer(), random_input(BATCH, SEQ)
+    strided = x.transpose(0, 1).contiguous().transpose(0, 1)
+    assert not strided.is_contiguous()
+    assert_same([layer(strided)], [layer(x)])
+
+
+def test_derivatives_of_first_and_second_order():
+    layer, x = random_layer(), random_input(2, 3).requires_grad_()
+    assert torch.autograd.gradcheck(layer, [x])
+    assert torch.autograd.gradgradcheck(layer, [x])
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0,), ValueError, "d_model must be at least 1, got 0"),
+        ((4, 0), ValueError, "d_ff must be at least 1, got 0"),
+        ((4, 8.0), TypeError, "d_ff must be an int, got 8.0"),
+        ((4, 8, -0.5), ValueError, "dropout must be between 0 and 1, got -0.5"),
+        ((4, 8, math.nan), ValueError, "dropout must be between 0 and 1, got nan"),
+    ],
+)
+def test_errors_of_construction(arguments, error, message):
+    with pytest.raises(error, match=message):
+        FeedForward(*arguments)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (
+            torch.zeros(2, 16),
+            ValueError,
+            r"x must have a last axis of in_features = 4, got a last axis of 16: its shape is "
+            r"\(2, 16\)",
+        ),
+        (
+            torch.zeros(2, 4, dtype=torch.float64),
+            TypeError,
+            "x is torch.float64 but the layer's parameters are torch.float32",
+        ),
+        (
+            torch.zeros(2, 4, dtype=torch.bool),
+            TypeError,
+            "x must be a floating-point tensor, got torch.bool",
+        ),
+    ],
+)
+def test_errors_of_input(x, error, message):
+    with pytest.raises(error, match=message):
+        FeedForward(4)(x)

@@ -1,0 +1,115 @@
+"""The cache of keys and values."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_layers import KeyValueCache
+
+BATCH, NUM_HEADS, MAX_SEQ, D_K = 2, 3, 7, 5
+
+
+def random_pair(seq):
+    return tuple(torch.randn(BATCH, NUM_HEADS, seq, D_K) for _ in range(2))
+
+
+def test_by_hand():
+    cache = KeyValueCache(1, 1, 3, 1)
+    assert cache.length == 0
+    keys, values = cache.append(torch.tensor([[[[1.0], [2.0]]]]), torch.tensor([[[[3.0], [4.0]]]]))
+    assert keys.flatten().tolist() == [1.0, 2.0]
+    assert values.flatten().tolist() == [3.0, 4.0]
+    keys, values = cache.append(torch.tensor([[[[5.0]]]]), torch.tensor([[[[6.0]]]]))
+    assert keys.flatten().tolist() == [1.0, 2.0, 5.0]
+    assert values.flatten().tolist() == [3.0, 4.0, 6.0]
+    assert cache.length == 3
+
+
+@given(st.lists(st.integers(0, 4), max_size=5).filter(lambda sizes: sum(sizes) <= MAX_SEQ))
+def test_gives_back_all_that_was_added(sizes):
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)
+    pairs = [random_pair(size) for size in sizes]
+    for i, pair in enumerate(pairs, start=1):
+        so_far = [torch.cat(each, dim=-2) for each in zip(*pairs[:i], strict=True)]
+        for actual, expected in zip(cache.append(*pair), so_far, strict=True):
+            assert torch.equal(actual, expected)
+    assert cache.length == sum(sizes)
+
+
+def test_the_memory_is_allocated_once():
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)
+    first = cache.append(*random_pair(2))
+    second = cache.append(*random_pair(4))
+    assert [x.data_ptr() for x in first] == [x.data_ptr() for x in second]
+
+
+def test_dtype_and_device():
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K, dtype=torch.bfloat16, device="meta")
+    pair = [x.to("meta", torch.bfloat16) for x in random_pair(2)]
+    keys, values = cache.append(*pair)
+    assert keys.is_meta
+    assert values.is_meta
+    assert keys.dtype == values.dtype == torch.bfloat16
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_too_long_is_an_error_with_both_numbers_and_adds_nothing():
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)
+    cache.append(*random_pair(5))
+    message = "the cache has room for max_seq = 7 positions, got 3 after 5"
+    with pytest.raises(ValueError, match=message):
+        cache.append(*random_pair(3))
+    assert cache.length == 5
+    cache.append(*random_pair(2))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("key", "value", "error", "message"),
+    [
+        (
+            torch.zeros(1, 3, 2, 5),
+            torch.zeros(1, 3, 2, 5),
+            ValueError,
+            r"the cache takes keys and values of shape \(2, 3, seq, 5\), "
+            r"got \(1, 3, 2, 5\) and \(1, 3, 2, 5\)",
+        ),
+        (torch.zeros(2, 3, 2, 5), torch.zeros(2, 3, 1, 5), ValueError, r"and \(2, 3, 1, 5\)"),
+        (torch.zeros(3, 2, 5), torch.zeros(3, 2, 5), ValueError, r"got \(3, 2, 5\) and"),
+        (torch.zeros(5), torch.zeros(5), ValueError, r"got \(5,\) and"),
+        (
+            torch.zeros(2, 3, 2, 5).double(),
+            torch.zeros(2, 3, 2, 5).double(),
+            TypeError,
+            "the cache holds torch.float32, got keys of torch.float64 and values of torch.float64",
+        ),
+        (
+            torch.zeros(2, 3, 2, 5),
+            torch.zeros(2, 3, 2, 5).half(),
+            TypeError,
+            "got keys of torch.float32 and values of torch.float16",
+        ),
+    ],
+)
+def test_errors_of_append(key, value, error, message):
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)
+    with pytest.raises(error, match=message):
+        cache.append(key, value)
+    assert cache.length == 0
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((-1, 1, 1, 1), ValueError, "batch must be at least 0, got -1"),
+        ((1, 0, 1, 1), ValueError, "num_heads must be at least 1, got 0"),
+        ((1, 1, -1, 1), ValueError, "max_seq must be at least 0, got -1"),
+        ((1, 1, 1, 0), ValueError, "d_k must be at least 1, got 0"),
+        ((1, 1, 1.5, 1), TypeError, "max_seq must be an int, got 1.5"),
+    ],
+)
+def test_errors_of_construction(arguments, error, message):
+    with pytest.raises(error, match=message):
+        KeyValueCache(*arguments)

@@ -1,0 +1,320 @@
+"""Every layer under the machinery of torch: one test for each piece, over all layers."""
+
+import copy
+import io
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.transformer_layers.comparisons import (
+    assert_same,
+    relative_error,
+    unit_roundoff,
+    values_and_gradients,
+    with_random_weights,
+)
+from tests.transformer_layers.layer_cases import CASES, Apply, LayerCase
+
+# The tracers would trace the wrapper that checks shapes, and vmap would check the wrong ones.
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+BATCH, SEQ = 3, 5
+OTHER_SIZES = [(7, 11), (2, 9), (6, 4)]
+MODES = [pytest.param(False, id="eval"), pytest.param(True, id="training")]
+
+over_all_layers = pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in CASES])
+with_parameters = [c for c in CASES if any(True for _ in c.make().parameters())]
+
+
+def build(case: LayerCase, training: bool = False) -> nn.Module:
+    return with_random_weights(case.make()).train(training)
+
+
+def to_double(inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return to_dtype(inputs, torch.float64)
+
+
+def to_dtype(inputs: tuple[Tensor, ...], dtype: torch.dtype) -> tuple[Tensor, ...]:
+    return tuple(x.to(dtype) if x.is_floating_point() else x for x in inputs)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled_before() -> None:
+    torch._dynamo.reset()
+
+
+@over_all_layers
+@pytest.mark.parametrize("training", MODES)
+def test_compiles_as_one_graph_whatever_the_size(case, training):
+    layer = build(case, training)
+    graphs = []
+
+    def backend(graph, example_inputs):
+        graphs.append(graph)
+        return torch._dynamo.lookup_backend("aot_eager")(graph, example_inputs)
+
+    compiled = torch.compile(copy.deepcopy(layer), fullgraph=True, dynamic=True, backend=backend)
+    for batch, seq in [(BATCH, SEQ), *OTHER_SIZES]:
+        inputs = case.inputs(batch, seq)
+        torch.manual_seed(1)
+        ours = values_and_gradients(layer, inputs, list(layer.parameters()))
+        torch.manual_seed(1)
+        theirs = values_and_gradients(compiled, inputs, list(compiled.parameters()))
+        assert_same(theirs, ours, tolerance=16 * unit_roundoff(torch.float32))
+    assert len(graphs) <= 2  # one for the first size at most, and one for all others
+    assert_same(list(compiled.buffers()), list(layer.buffers()), tolerance=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")  # torch's own
+@pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
+def test_compiles_to_machine_code():
+    import transformer_layers as tl
+
+    stack = nn.Sequential(
+        tl.Conv1D(6, 8),
+        tl.LayerNorm(8),
+        Apply(tl.gelu),
+        Apply(tl.gelu_tanh),
+        tl.RMSNorm(8),
+        tl.BatchNorm1d(8, momentum=None),
+        tl.Dropout(0.5).eval(),
+    )
+    with_random_weights(stack)
+    compiled = torch.compile(copy.deepcopy(stack), fullgraph=True, dynamic=True)
+    for batch in (3, 7):
+        x = torch.randn(batch, 6)
+        assert relative_error(compiled(x), stack(x)) <= 64 * unit_roundoff(torch.float32)
+    assert_same(list(compiled.buffers()), list(stack.buffers()), tolerance=1e-6)
+
+
+@over_all_layers
+@pytest.mark.parametrize("training", MODES)
+def test_exports_with_dynamic_batch_and_sequence(case, training):
+    layer = build(case, training)
+    inputs = case.inputs(BATCH, SEQ)
+    dims = {BATCH: torch.export.Dim("batch"), SEQ: torch.export.Dim("seq")}
+    shapes = tuple({i: dims[n] for i, n in enumerate(x.shape) if n in dims} for x in inputs)
+    exported = torch.export.export(Apply(copy.deepcopy(layer)), inputs, dynamic_shapes=(shapes,))
+    for batch, seq in OTHER_SIZES:
+        inputs = case.inputs(batch, seq)
+        torch.manual_seed(1)
+        expected = layer(*inputs)
+        torch.manual_seed(1)
+        actual = exported.module()(*inputs)
+        assert relative_error(actual, expected) <= 16 * unit_roundoff(torch.float32)
+
+
+@over_all_layers
+def test_vmap_maps_each_sample_by_itself(case):
+    layer = build(case).double()
+    inputs = [to_double(case.inputs(BATCH, SEQ)) for _ in range(4)]
+    stacked = tuple(torch.stack(xs) for xs in zip(*inputs, strict=True))
+    with case.smooth_only_in():
+        actual = torch.func.vmap(layer)(*stacked)
+    assert_same([actual], [torch.stack([layer(*xs) for xs in inputs])])
+
+
+@over_all_layers
+def test_jacrev_is_the_jacobian_of_autograd(case):
+    layer = build(case).double()
+    x, *others = to_double(case.inputs(2, 4))
+    with case.smooth_only_in():
+        actual = torch.func.jacrev(layer)(x, *others)
+        expected = torch.autograd.functional.jacobian(lambda x: layer(x, *others), x)
+    assert_same([actual], [expected])
+
+
+@over_all_layers
+@pytest.mark.parametrize("training", MODES)
+def test_gradcheck_and_gradgradcheck(case, training):
+    if training and case.random_in_training:
+        pytest.skip("finite differences would compare two draws")
+    layer = build(case, training).double()
+    inputs = tuple(x.requires_grad_(x.is_floating_point()) for x in to_double(case.inputs(2, 3)))
+    parameters = list(layer.parameters())
+    names = [name for name, _ in layer.named_parameters()]
+
+    def function(*tensors):
+        new = dict(zip(names, tensors[len(inputs) :], strict=True))
+        return torch.func.functional_call(layer, new, tensors[: len(inputs)])
+
+    with case.smooth_only_in():
+        assert torch.autograd.gradcheck(function, (*inputs, *parameters))
+        assert torch.autograd.gradgradcheck(function, (*inputs, *parameters), fast_mode=True)
+
+
+@over_all_layers
+def test_the_meta_device_gives_shape_and_dtype(case):
+    for training in (False, True):
+        real = build(case, training)
+        with torch.device("meta"):
+            made_on_meta = case.make().train(training)
+        inputs = case.inputs(BATCH, SEQ)
+        expected = real(*inputs)
+        for layer in (made_on_meta, copy.deepcopy(real).to("meta")):
+            result = layer(*(x.to("meta") for x in inputs))
+            assert result.is_meta
+            assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+
+
+def deepcopied(layer, case):
+    return copy.deepcopy(layer)
+
+
+def pickled(layer, case):
+    return pickle.loads(pickle.dumps(layer))
+
+
+def from_state_dict(layer, case):
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    fresh = case.make()
+    fresh.load_state_dict(torch.load(file, weights_only=True), strict=True)
+    return fresh.train(layer.training)
+
+
+@over_all_layers
+@pytest.mark.parametrize("copied", [deepcopied, pickled, from_state_dict])
+def test_a_copy_is_exact_and_independent(case, copied):
+    layer = build(case, training=True)
+    inputs = case.inputs(BATCH, SEQ)
+    layer(*inputs)  # moves the buffers away from their initial values
+    layer.eval()
+    twin = copied(layer, case)
+    before = layer(*inputs)
+    assert torch.equal(twin(*inputs), before)
+    with torch.no_grad():
+        for tensor in twin.state_dict().values():
+            tensor.add_(1)
+    assert torch.equal(layer(*inputs), before)
+
+
+@over_all_layers
+@pytest.mark.parametrize("training", MODES)
+def test_inference_mode_gives_the_same(case, training):
+    layer = build(case, training)
+    twin = copy.deepcopy(layer)
+    inputs = case.inputs(BATCH, SEQ)
+    torch.manual_seed(1)
+    expected = layer(*inputs)
+    with torch.inference_mode():
+        torch.manual_seed(1)
+        actual = twin(*inputs)
+    assert not actual.requires_grad
+    assert torch.equal(actual, expected)
+
+
+@over_all_layers
+@pytest.mark.parametrize("training", MODES)
+def test_autocast_stays_near_float32_and_trains(case, training):
+    layer = build(case, training)
+    inputs = case.inputs(BATCH, SEQ)
+    twin = copy.deepcopy(layer)
+    torch.manual_seed(1)
+    expected = layer(*inputs)
+    torch.manual_seed(1)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        actual = twin(*inputs)
+        torch.manual_seed(1)
+        from_low = twin(*to_dtype(inputs, torch.bfloat16))  # as behind a linear layer
+    tolerance = 16 * unit_roundoff(torch.bfloat16)
+    assert relative_error(actual, expected) <= tolerance
+    if not list(layer.buffers()):
+        assert relative_error(from_low, expected) <= tolerance
+    if not list(twin.parameters()):
+        return
+    from_low.float().sum().backward()
+    for parameter in twin.parameters():
+        assert parameter.grad.dtype == torch.float32
+        assert parameter.grad.isfinite().all()
+
+
+@over_all_layers
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_a_layer_of_another_dtype_keeps_it(case, dtype):
+    layer = build(case).to(dtype)
+    result = layer(*to_dtype(case.inputs(BATCH, SEQ), dtype))
+    scalar_of_low = result.ndim == 0 and dtype != torch.float64
+    assert result.dtype == (torch.float32 if scalar_of_low else dtype)
+    assert result.isfinite().all()
+
+
+@over_all_layers
+@pytest.mark.parametrize("training", MODES)
+def test_an_empty_batch_has_an_empty_result(case, training):
+    layer = build(case, training)
+    full = layer(*case.inputs(BATCH, SEQ))
+    buffers = [b.clone() for b in layer.buffers()]
+    inputs = case.inputs(0, SEQ)
+    result, *gradients = values_and_gradients(layer, inputs, list(layer.parameters()))
+    assert result.shape == ((0, *full.shape[1:]) if full.ndim else ())
+    assert result.isfinite().all()
+    assert all(torch.equal(g, torch.zeros_like(g)) for g in gradients)
+    assert all(torch.equal(a, b) for a, b in zip(layer.buffers(), buffers, strict=True))
+
+
+@over_all_layers
+@pytest.mark.parametrize("training", MODES)
+def test_the_layout_in_memory_does_not_matter(case, training):
+    if training and case.random_in_training:
+        pytest.skip("the draws follow the order in memory")
+    layer = build(case, training).double()
+    inputs = to_double(case.inputs(BATCH, SEQ))
+    scattered = tuple(
+        x.transpose(0, -1).contiguous().transpose(0, -1) if x.ndim > 1 else x for x in inputs
+    )
+    assert not any(x.is_contiguous() for x in scattered if x.ndim > 1)
+    parameters = list(layer.parameters())
+    expected = values_and_gradients(layer, inputs, parameters)
+    assert_same(values_and_gradients(layer, scattered, parameters), expected)
+
+
+def train_on_one_rank(rank: int, folder: str, cases: list[int]) -> None:
+    """Writes each layer's gradients after one step of two ranks, which hold half a batch each."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2
+    )
+    for index in cases:
+        layer, inputs = replica(index, rank)
+        parallel = nn.parallel.DistributedDataParallel(layer)
+        parallel(*inputs).square().sum().backward()
+        torch.save([p.grad for p in layer.parameters()], f"{folder}/{index}-{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def replica(index: int, rank: int) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    """The same weights on every rank, and another half of the batch on each."""
+    torch.manual_seed(index)
+    layer = build(CASES[index], training=not CASES[index].random_in_training)
+    torch.manual_seed(100 + rank)
+    return layer, CASES[index].inputs(BATCH, SEQ)
+
+
+@pytest.fixture(scope="module")
+def folder_of_two_ranks(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("ranks")
+    cases = [CASES.index(case) for case in with_parameters]
+    torch.multiprocessing.spawn(train_on_one_rank, (str(folder), cases), nprocs=2)
+    return folder
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in with_parameters])
+def test_two_ranks_average_their_gradients(case, folder_of_two_ranks):
+    index = CASES.index(case)
+    halves = []
+    for rank in range(2):
+        layer, inputs = replica(index, rank)
+        layer(*inputs).square().sum().backward()
+        halves.append([p.grad for p in layer.parameters()])
+    expected = [(a + b) / 2 for a, b in zip(*halves, strict=True)]
+    for rank in range(2):
+        actual = torch.load(folder_of_two_ranks / f"{index}-{rank}.pt")
+        assert_same(actual, expected, tolerance=16 * unit_roundoff(torch.float32))

@@ -1,0 +1,132 @@
+"""The masks: which query may attend to which key."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.attention.bias import causal_lower_right
+
+from transformer_layers import causal_mask, padding_mask
+
+SIZES = st.integers(min_value=0, max_value=7)
+
+
+def test_causal_mask_by_hand():
+    expected = [[True, True, True, False], [True, True, True, True]]
+    assert causal_mask(2, past=2).tolist() == expected
+    assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True] * 3]
+
+
+def test_padding_mask_by_hand():
+    mask = padding_mask(torch.tensor([0, 2, 3]), seq=3)
+    assert mask.tolist() == [[[False] * 3], [[True, True, False]], [[True] * 3]]
+
+
+@given(seq=st.integers(1, 7), past=SIZES)
+def test_causal_mask_is_torchs_aligned_at_the_lower_right(seq, past):
+    # torch makes the mask itself where no kernel of its own applies, as with this tensor.
+    scores = torch.zeros(seq, past + seq)
+    added = causal_lower_right(seq, past + seq)._materialize(scores.device)
+    assert torch.equal(causal_mask(seq, past), added)
+
+
+def test_causal_mask_is_the_opposite_of_what_torchs_transformer_adds():
+    added = torch.nn.Transformer.generate_square_subsequent_mask(5)
+    assert torch.equal(causal_mask(5), added == 0)
+
+
+@given(seq=SIZES, past=SIZES, cut=SIZES)
+def test_the_last_queries_of_a_causal_mask_are_a_causal_mask_with_more_past(seq, past, cut):
+    cut = min(cut, seq)
+    assert torch.equal(causal_mask(seq, past)[cut:], causal_mask(seq - cut, past + cut))
+
+
+@given(
+    lengths=st.lists(SIZES, max_size=5),
+    seq=st.just(7),
+    dtype=st.sampled_from([torch.int64, torch.int32, torch.uint8]),
+)
+def test_padding_mask_allows_as_many_keys_as_the_sequence_is_long(lengths, seq, dtype):
+    mask = padding_mask(torch.tensor(lengths, dtype=dtype), seq)
+    assert mask.shape == (len(lengths), 1, seq)
+    assert mask.sum(dim=-1).flatten().tolist() == lengths
+    assert torch.equal(mask.to(torch.int8).cummin(dim=-1).values.bool(), mask)  # no gap
+
+
+def test_masks_combine():
+    mask = padding_mask(torch.tensor([1, 3]), seq=3) & causal_mask(3)
+    assert mask.shape == (2, 3, 3)
+    assert mask[0].tolist() == [[True, False, False]] * 3
+    assert torch.equal(mask[1], causal_mask(3))
+
+
+def test_masks_are_made_where_they_are_needed():
+    assert causal_mask(2, device="meta").is_meta
+    assert padding_mask(torch.zeros(3, dtype=torch.int64, device="meta"), seq=2).is_meta
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_masks_compile_and_export_with_dynamic_sizes():
+    class Masks(torch.nn.Module):
+        def forward(self, lengths, x):
+            return padding_mask(lengths, x.shape[0]) & causal_mask(x.shape[0])
+
+    def inputs(batch, seq):
+        return torch.arange(batch), torch.zeros(seq)
+
+    masks, dynamic = Masks(), torch.export.Dim.DYNAMIC
+    exported = torch.export.export(masks, inputs(3, 5), dynamic_shapes=({0: dynamic}, {0: dynamic}))
+    compiled = torch.compile(masks, fullgraph=True, dynamic=True, backend="eager")
+    for batch, seq in ((3, 5), (4, 7)):
+        expected = masks(*inputs(batch, seq))
+        assert torch.equal(exported.module()(*inputs(batch, seq)), expected)
+        assert torch.equal(compiled(*inputs(batch, seq)), expected)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: causal_mask(-1), ValueError, "seq must be at least 0, got -1"),
+        (lambda: causal_mask(2, past=-3), ValueError, "past must be at least 0, got -3"),
+        (lambda: causal_mask(2.0), TypeError, "seq must be an int, got 2.0 of type float"),
+        (
+            lambda: padding_mask(torch.tensor([1]), seq=-1),
+            ValueError,
+            "seq must be at least 0, got -1",
+        ),
+        (
+            lambda: padding_mask(torch.tensor([1.0]), seq=2),
+            TypeError,
+            "lengths must be integers, got torch.float32",
+        ),
+        (
+            lambda: padding_mask(torch.tensor([True]), seq=2),
+            TypeError,
+            "lengths must be integers, got torch.bool",
+        ),
+        (
+            lambda: padding_mask(torch.tensor([1j]), seq=2),
+            TypeError,
+            "lengths must be integers, got torch.complex64",
+        ),
+        (
+            lambda: padding_mask(torch.tensor([[1, 2]]), seq=2),
+            ValueError,
+            r"lengths must have shape \(batch,\), got \(1, 2\)",
+        ),
+        (
+            lambda: padding_mask(torch.tensor([1, 4]), seq=3),
+            ValueError,
+            r"lengths must lie between 0 and seq = 3, got \[1, 4\]",
+        ),
+        (
+            lambda: padding_mask(torch.tensor([-1, 2]), seq=3),
+            ValueError,
+            r"lengths must lie between 0 and seq = 3, got \[-1, 2\]",
+        ),
+    ],
+)
+def test_errors(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

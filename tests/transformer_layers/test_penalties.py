@@ -1,0 +1,212 @@
+"""Penalties and the soft threshold: by hand, against torch, by their laws, and their errors."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from tests.transformer_layers.comparisons import (
+    assert_rounded_once,
+    assert_same,
+    relative_error,
+    unit_roundoff,
+    values_and_gradients,
+    with_random_weights,
+)
+from transformer_layers import l1_penalty, l2_penalty, soft_threshold
+
+PENALTIES = [l1_penalty, l2_penalty]
+numbers = st.floats(-1e3, 1e3)
+thresholds = st.floats(0, 1e3)
+
+
+def double(x: float) -> torch.Tensor:
+    return torch.tensor(x, dtype=torch.float64)
+
+
+# By hand
+
+
+def test_penalties_by_hand():
+    parameters = [torch.tensor([[1.0, -2.0], [0.0, 3.0]]), torch.tensor([-4.0])]
+    assert l1_penalty(parameters).item() == 1 + 2 + 0 + 3 + 4
+    assert l2_penalty(parameters).item() == (1 + 4 + 0 + 9 + 16) / 2
+
+
+def test_gradients_by_hand():
+    w = torch.tensor([3.0, -0.5, 0.0], requires_grad=True)
+    assert torch.autograd.grad(l1_penalty([w]), w)[0].tolist() == [1, -1, 0]
+    assert torch.autograd.grad(l2_penalty([w]), w)[0].tolist() == [3, -0.5, 0]
+
+
+def test_the_threshold_by_hand():
+    x = torch.tensor([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0], requires_grad=True)
+    y = soft_threshold(x, 1.0)
+    assert y.tolist() == [-2, 0, 0, 0, 0, 0, 2]
+    assert not y.signbit()[1:].any()  # no negative zeros
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 0, 0, 0, 0, 0, 1]
+
+
+def test_infinities_and_nan():
+    x = torch.tensor([math.inf, -math.inf, math.nan, 5.0])
+    assert soft_threshold(x, 1.0)[:2].tolist() == [math.inf, -math.inf]
+    assert soft_threshold(x, 1.0)[2].isnan()
+    assert soft_threshold(x[3], math.inf) == 0
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_a_tensor_a_list_and_a_generator_are_the_same(penalty):
+    layer = with_random_weights(nn.Linear(3, 2, bias=False))
+    expected = penalty([layer.weight])
+    assert penalty(layer.parameters()) == expected
+    assert penalty(layer.weight) == expected
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_parameters_without_elements_or_axes(penalty):
+    assert penalty([torch.zeros(0, 3)]) == 0
+    assert penalty([torch.tensor(2.0)]) == 2
+
+
+# Against torch
+
+
+@pytest.mark.parametrize(
+    ("penalty", "order", "scale", "power"), [(l1_penalty, 1, 1, 1), (l2_penalty, 2, 0.5, 2)]
+)
+def test_penalties_are_norms_of_all_parameters_together(penalty, order, scale, power):
+    parameters = [torch.randn(shape, dtype=torch.float64) for shape in [(2, 3), (5,), ()]]
+
+    def ours(*parameters):
+        return penalty(parameters)
+
+    def theirs(*parameters):
+        flat = torch.cat([p.flatten() for p in parameters])
+        return scale * torch.linalg.vector_norm(flat, ord=order) ** power
+
+    assert_same(
+        values_and_gradients(ours, parameters, []), values_and_gradients(theirs, parameters, [])
+    )
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam])
+def test_the_l2_penalty_is_weight_decay_of_sgd_and_adam(optimizer):
+    target = torch.randn(4, dtype=torch.float64)
+    results = []
+    for decay, factor in [(0.3, 0.0), (0.0, 0.3)]:
+        w = torch.ones(4, dtype=torch.float64, requires_grad=True)
+        steps = optimizer([w], lr=0.1, weight_decay=decay)
+        for _ in range(5):
+            steps.zero_grad()
+            loss = (w - target).square().sum() + factor * l2_penalty([w])
+            loss.backward()
+            steps.step()
+        results.append(w.detach())
+    assert_same([results[0]], [results[1]])
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("shape", [(), (0,), (101,), (2, 3, 5)])
+def test_the_threshold_equals_softshrink(threshold, shape):
+    x = torch.randn(shape, dtype=torch.float64)
+
+    def ours(x):
+        return soft_threshold(x, threshold)
+
+    def theirs(x):
+        return nn.functional.softshrink(x, threshold)
+
+    assert_same(values_and_gradients(ours, [x], []), values_and_gradients(theirs, [x], []))
+
+
+# Laws
+
+
+@given(numbers, thresholds, numbers)
+def test_the_threshold_is_the_minimum_of_the_proximal_problem(x, threshold, other):
+    def objective(z):
+        return (z - x) ** 2 / 2 + threshold * abs(z)
+
+    z = soft_threshold(double(x), threshold).item()
+    # Strongly convex: elsewhere the objective is higher by half the squared distance at least.
+    slack = 1e-9 * (1 + objective(z))
+    assert objective(other) >= objective(z) + (other - z) ** 2 / 2 - slack
+
+
+@given(numbers, thresholds, thresholds)
+def test_thresholds_add_up(x, first, second):
+    twice = soft_threshold(soft_threshold(double(x), first), second)
+    assert abs(twice - soft_threshold(double(x), first + second)) <= 1e-9
+
+
+@given(numbers, numbers, thresholds)
+def test_the_threshold_brings_no_two_numbers_further_apart(a, b, threshold):
+    x = torch.tensor([a, b], dtype=torch.float64)
+    y = soft_threshold(x, threshold)
+    assert (y[0] - y[1]).abs() <= (x[0] - x[1]).abs() + 1e-9
+    assert torch.equal(soft_threshold(-x, threshold), -y)
+
+
+@given(st.lists(numbers, min_size=1, max_size=9), st.floats(-10, 10))
+def test_penalties_scale_with_their_degree(weights, scale):
+    w = torch.tensor(weights, dtype=torch.float64)
+    for penalty, degree in [(l1_penalty, 1), (l2_penalty, 2)]:
+        torch.testing.assert_close(
+            penalty([scale * w]), abs(scale) ** degree * penalty([w]), rtol=1e-12, atol=1e-300
+        )
+
+
+# Low precision
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_penalties_of_low_precision_are_summed_in_float32(penalty, dtype):
+    w = (torch.randn(1000) * 30).to(dtype).requires_grad_()  # squares sum to 900,000
+    value = penalty([w])
+    assert value.dtype == torch.float32
+    assert relative_error(value, penalty([w.double()])) <= 16 * unit_roundoff(torch.float32)
+    value.backward()
+    assert w.grad.dtype == dtype
+    assert torch.equal(w.grad, w.sign() if penalty is l1_penalty else w)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_threshold_is_rounded_once(dtype):
+    x = torch.randn(1000).to(dtype)
+    y = soft_threshold(x, 0.1)
+    assert y.dtype == dtype
+    assert_rounded_once(y, soft_threshold(x.double(), 0.1))
+
+
+# Errors
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+class TestErrors:
+    @pytest.mark.parametrize("penalty", PENALTIES)
+    def test_no_parameters(self, penalty):
+        read_already = nn.Linear(3, 2).parameters()
+        penalty(read_already)
+        with pytest.raises(ValueError, match=r"no parameters to penalize, .* read only once"):
+            penalty(read_already)
+
+    @pytest.mark.parametrize("penalty", PENALTIES)
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+    def test_parameters_that_are_no_floating_point(self, penalty, dtype):
+        with pytest.raises(TypeError, match=f"must be a floating-point tensor, got {dtype}"):
+            penalty([torch.zeros(3), torch.zeros(3, dtype=dtype)])
+
+    @pytest.mark.parametrize("threshold", [-0.5, math.nan])
+    def test_a_negative_threshold(self, threshold):
+        with pytest.raises(ValueError, match=f"threshold must be at least 0, got {threshold}"):
+            soft_threshold(torch.zeros(3), threshold)
+
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+    def test_no_floating_point(self, dtype):
+        with pytest.raises(TypeError, match=f"x must be a floating-point tensor, got {dtype}"):
+            soft_threshold(torch.zeros(3, dtype=dtype), 0.5)

@@ -1,0 +1,77 @@
+"""The sinusoidal table of positions."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_layers import sinusoidal_positions
+
+
+def test_by_hand():
+    table = sinusoidal_positions(3, 4, dtype=torch.float64)
+    expected = [
+        [0.0, 1.0, 0.0, 1.0],
+        [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)],
+        [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)],
+    ]
+    torch.testing.assert_close(table, torch.tensor(expected, dtype=torch.float64))
+
+
+@given(seq=st.integers(0, 50), d_model=st.integers(1, 17))
+def test_equals_the_formula_element_by_element(seq, d_model):
+    table = sinusoidal_positions(seq, d_model, dtype=torch.float64)
+    assert table.shape == (seq, d_model)
+    for pos in range(seq):
+        for column in range(d_model):
+            angle = pos / 10000 ** (2 * (column // 2) / d_model)
+            expected = math.cos(angle) if column % 2 else math.sin(angle)
+            assert table[pos, column].item() == pytest.approx(expected, abs=1e-13)
+
+
+@given(seq=st.integers(1, 40), pairs=st.integers(1, 8), shift=st.integers(0, 30))
+def test_a_shift_is_a_rotation_of_each_pair(seq, pairs, shift):
+    table = sinusoidal_positions(seq + shift, 2 * pairs, dtype=torch.float64)
+    angles = shift / 10000 ** (torch.arange(pairs, dtype=torch.float64) / pairs)
+    sin, cos = table[:seq].unflatten(-1, (pairs, 2)).unbind(-1)
+    rotated = torch.stack(
+        (
+            sin * angles.cos() + cos * angles.sin(),
+            cos * angles.cos() - sin * angles.sin(),
+        ),
+        dim=-1,
+    )
+    torch.testing.assert_close(rotated.flatten(-2), table[shift:], rtol=0, atol=1e-13)
+
+
+def test_is_exact_in_float32_far_out_too():
+    exact = sinusoidal_positions(20_000, 6, dtype=torch.float64)
+    rounded = sinusoidal_positions(20_000, 6)
+    assert rounded.dtype == torch.float32
+    assert (rounded.double() - exact).abs().max() <= torch.finfo(torch.float32).eps / 2
+
+
+def test_dtype_is_the_default_one_unless_asked_for():
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert sinusoidal_positions(2, 4).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert sinusoidal_positions(2, 4, dtype=torch.bfloat16).dtype == torch.bfloat16
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((-1, 4), ValueError, "seq must be at least 0, got -1"),
+        ((3, 0), ValueError, "d_model must be at least 1, got 0"),
+        ((3.0, 4), TypeError, "seq must be an int, got 3.0"),
+        ((3, 4.5), TypeError, "d_model must be an int, got 4.5"),
+    ],
+)
+def test_errors(arguments, error, message):
+    with pytest.raises(error, match=message):
+        sinusoidal_positions(*arguments)

@@ -1,0 +1,127 @@
+"""The feed-forward layer of 2017."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from tests.transformer_layers.comparisons import (
+    assert_same,
+    relative_error,
+    unit_roundoff,
+    values_and_gradients,
+    with_random_weights,
+)
+from transformer_layers import PositionwiseFeedForward
+
+BATCH, SEQ, D_MODEL, D_FF = 2, 5, 6, 11
+
+
+def random_layer(dropout=0.0):
+    return with_random_weights(PositionwiseFeedForward(D_MODEL, D_FF, dropout)).double()
+
+
+def random_input(*leading):
+    return torch.randn(*leading, D_MODEL, dtype=torch.float64)
+
+
+def test_by_hand():
+    layer = PositionwiseFeedForward(2, 3).eval()
+    with torch.no_grad():
+        layer.linear1.weight.copy_(torch.tensor([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0]]))
+        layer.linear1.bias.copy_(torch.tensor([0.0, 0.0, -1.0]))
+        layer.linear2.weight.copy_(torch.tensor([[1.0, 10.0, 100.0], [0.0, 0.0, 1.0]]))
+        layer.linear2.bias.copy_(torch.tensor([0.5, 0.0]))
+    # (2, 3): the hidden features are 2, -2 (cut to 0) and 2 + 3 - 1.
+    output = layer(torch.tensor([[2.0, 3.0], [-1.0, 0.0]]))
+    torch.testing.assert_close(output, torch.tensor([[402.5, 4.0], [10.5, 0.0]]))
+
+
+@pytest.mark.parametrize("leading", [(BATCH, SEQ), (SEQ,), (), (2, 3, SEQ), (0, SEQ), (BATCH, 0)])
+def test_equals_torchs_layers_in_sequence(leading):
+    layer, x = random_layer(), random_input(*leading)
+    sequence = nn.Sequential(nn.Linear(D_MODEL, D_FF), nn.ReLU(), nn.Linear(D_FF, D_MODEL)).double()
+    names = {"0.weight": "linear1.weight", "0.bias": "linear1.bias"}
+    names |= {"2.weight": "linear2.weight", "2.bias": "linear2.bias"}
+    state = layer.state_dict()
+    sequence.load_state_dict({theirs: state[ours] for theirs, ours in names.items()})
+    ours = values_and_gradients(layer, [x], list(layer.parameters()))
+    assert_same(ours, values_and_gradients(sequence, [x], list(sequence.parameters())))
+
+
+@given(st.permutations(range(SEQ)))
+def test_positions_are_mapped_by_themselves(order):
+    layer, x = random_layer(), random_input(BATCH, SEQ)
+    assert_same([layer(x[:, order])], [layer(x)[:, order]])
+    assert_same([layer(x[1, 3])], [layer(x)[1, 3]])
+
+
+def test_dropout_acts_on_the_result_and_in_training_only():
+    layer, x = random_layer(dropout=0.5), random_input(64, SEQ)
+    undropped = layer.eval()(x)
+    dropped = layer.train()(x)
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], 2 * undropped[kept])
+    # 1920 draws: a share within five standard deviations of a half.
+    assert abs(kept.double().mean() - 0.5) < 5 * 0.5 / math.sqrt(kept.numel())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_low_precision_stays_near_float64(dtype):
+    layer, x = random_layer().to(dtype), random_input(BATCH, SEQ).to(dtype)
+    output = layer(x)
+    assert output.dtype == dtype
+    exact = layer.double()(x.double())
+    assert relative_error(output, exact) <= 4 * unit_roundoff(dtype)  # two maps, two roundings each
+
+
+def test_derivatives_of_first_and_second_order():
+    layer, x = random_layer(), random_input(2, 3).requires_grad_()
+    assert torch.autograd.gradcheck(layer, [x])
+    assert torch.autograd.gradgradcheck(layer, [x])
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0, 4), ValueError, "d_model must be at least 1, got 0"),
+        ((4, 0), ValueError, "d_ff must be at least 1, got 0"),
+        ((4, 8.0), TypeError, "d_ff must be an int, got 8.0"),
+        ((4, 8, 1.5), ValueError, "dropout must be between 0 and 1, got 1.5"),
+        ((4, 8, math.nan), ValueError, "dropout must be between 0 and 1, got nan"),
+    ],
+)
+def test_errors_of_construction(arguments, error, message):
+    with pytest.raises(error, match=message):
+        PositionwiseFeedForward(*arguments)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (
+            torch.zeros(2, 5),
+            ValueError,
+            r"x must have a last axis of d_model = 4, got a last axis of 5: its shape is \(2, 5\)",
+        ),
+        (torch.zeros(()), ValueError, "x must have a last axis of d_model = 4, got no axes"),
+        (
+            torch.zeros(2, 4, dtype=torch.float64),
+            TypeError,
+            "x is torch.float64 but the layer's parameters are torch.float32",
+        ),
+        (
+            torch.zeros(2, 4, dtype=torch.int64),
+            TypeError,
+            "x must be a floating-point tensor, got torch.int64",
+        ),
+    ],
+)
+def test_errors_of_input(x, error, message):
+    with pytest.raises(error, match=message):
+        PositionwiseFeedForward(4, 8)(x)

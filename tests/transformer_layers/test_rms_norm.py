@@ -1,0 +1,196 @@
+"""RMS normalization: by hand, against `torch.nn.RMSNorm`, by its laws, and its errors."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from tests.transformer_layers.comparisons import (
+    assert_rounded_once,
+    assert_same,
+    relative_error,
+    unit_roundoff,
+    values_and_gradients,
+    with_random_weights,
+)
+from transformer_layers import LayerNorm, RMSNorm
+
+rows = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9).map(
+    lambda row: torch.tensor(row, dtype=torch.float64)
+)
+
+
+# By hand
+
+
+def test_a_row_by_hand():
+    rms_norm = RMSNorm(2, eps=5.0)
+    with torch.no_grad():
+        rms_norm.weight.copy_(torch.tensor([3.0, 6.0]))
+    # the mean of 4 and 18 is 11, the root of 11 + 5 is 4
+    y = rms_norm(torch.tensor([2.0, math.sqrt(18)]))
+    torch.testing.assert_close(y, torch.tensor([1.5, 1.5 * math.sqrt(18)]))
+
+
+def test_the_gradient_by_hand():
+    x = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
+    rms_norm = with_random_weights(RMSNorm(5, eps=0.1)).double()
+    cotangent = torch.randn(3, 5, dtype=torch.float64)
+    rms_norm(x).backward(cotangent)
+    rms = torch.sqrt(x.square().mean(dim=-1, keepdim=True) + 0.1)
+    x_hat = x / rms
+    g = cotangent * rms_norm.weight
+    assert_same([x.grad], [(g - x_hat * (g * x_hat).mean(dim=-1, keepdim=True)) / rms])
+    assert_same([rms_norm.weight.grad], [(cotangent * x_hat).sum(dim=0)])
+
+
+def test_the_gain_starts_as_ones():
+    state = RMSNorm(3).state_dict()
+    assert list(state) == ["weight"]
+    assert torch.equal(state["weight"], torch.ones(3))
+
+
+def test_a_row_of_zeros_gives_zeros():
+    assert torch.equal(RMSNorm(4)(torch.zeros(2, 4)), torch.zeros(2, 4))
+
+
+def test_no_features_give_nothing():
+    assert RMSNorm(0)(torch.zeros(2, 0)).shape == (2, 0)
+
+
+def test_squares_that_overflow_give_zeros():
+    assert torch.equal(RMSNorm(3)(torch.tensor([1e20, -1e20, 2e20])), torch.zeros(3))
+
+
+def test_the_printed_form_names_the_arguments():
+    assert repr(RMSNorm(3)) == "RMSNorm(3, eps=1e-06)"
+
+
+# Against torch
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7), (0, 7)])
+@pytest.mark.parametrize(("offset", "eps"), [(0.0, 1e-6), (100.0, 0.1)])
+def test_equals_torch_in_float64(shape, offset, eps):
+    ours = with_random_weights(RMSNorm(7, eps)).double()
+    theirs = nn.RMSNorm(7, eps).double()
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    x = torch.randn(shape, dtype=torch.float64) + offset
+    assert_same(
+        values_and_gradients(ours, [x], list(ours.parameters())),
+        values_and_gradients(theirs, [x], list(theirs.parameters())),
+    )
+
+
+@pytest.mark.parametrize("d_model", [4, 768])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_float32_is_as_near_to_float64_as_rounding_allows(d_model, offset):
+    rms_norm = with_random_weights(RMSNorm(d_model))
+    x = torch.randn(5, d_model) + offset
+    y = rms_norm(x)
+    exact = rms_norm.double()(x.double())
+    # Nothing is subtracted, so an offset costs no digits.
+    assert relative_error(y, exact) <= 8 * unit_roundoff(torch.float32)
+
+
+# Laws
+
+
+@given(rows, st.floats(0.01, 100))
+def test_a_scale_of_the_row_is_a_scale_of_eps(row, scale):
+    scaled = RMSNorm(len(row), eps=1e-6 * scale**2).double()(row * scale)
+    torch.testing.assert_close(scaled, RMSNorm(len(row)).double()(row), rtol=1e-12, atol=1e-12)
+
+
+@given(rows)
+def test_it_is_odd(row):
+    rms_norm = with_random_weights(RMSNorm(len(row))).double()
+    assert torch.equal(rms_norm(-row), -rms_norm(row))
+
+
+@given(rows)
+def test_it_is_layer_norm_where_the_mean_is_zero(row):
+    row = torch.cat([row, -row])
+    expected = LayerNorm(len(row), eps=1e-6).double()(row)
+    torch.testing.assert_close(RMSNorm(len(row)).double()(row), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [9.0, math.inf, math.nan])
+def test_a_token_does_not_see_its_neighbours(value):
+    rms_norm = with_random_weights(RMSNorm(7))
+    x = torch.randn(2, 5, 7)
+    before = rms_norm(x)
+    x[1, 2, 3] = value
+    after = rms_norm(x)
+    untouched = torch.ones(2, 5, dtype=torch.bool)
+    untouched[1, 2] = False
+    assert torch.equal(after[untouched], before[untouched])
+    assert not torch.equal(after[1, 2], before[1, 2])
+
+
+# Low precision
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("offset", [0.0, 600.0])
+@pytest.mark.parametrize("parameters", ["of the same dtype", "of float32"])
+def test_low_precision_is_one_rounding_from_float64(dtype, offset, parameters):
+    rms_norm = with_random_weights(RMSNorm(64))
+    if parameters == "of the same dtype":
+        rms_norm = rms_norm.to(dtype)
+    x = (torch.randn(5, 64) + offset).to(dtype).requires_grad_()  # 600 squared overflows float16
+    y = rms_norm(x)
+    assert y.dtype == dtype
+    y.sum().backward()
+    assert x.grad.dtype == dtype
+    assert x.grad.isfinite().all()
+    assert_rounded_once(y, rms_norm.double()(x.detach().double()))
+
+
+# Errors
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+class TestErrors:
+    def test_another_width(self):
+        message = r"last axis of d_model = 8, got a last axis of 7: its shape is \(2, 7\)"
+        with pytest.raises(ValueError, match=message):
+            RMSNorm(8)(torch.zeros(2, 7))
+
+    def test_no_axes(self):
+        with pytest.raises(ValueError, match=r"d_model = 8, got no axes: its shape is \(\)"):
+            RMSNorm(8)(torch.tensor(1.0))
+
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+    def test_no_floating_point(self, dtype):
+        with pytest.raises(TypeError, match=f"must be a floating-point tensor, got {dtype}"):
+            RMSNorm(8)(torch.zeros(2, 8, dtype=dtype))
+
+    @pytest.mark.parametrize(
+        ("of_input", "of_layer"),
+        [
+            (torch.float64, torch.float32),
+            (torch.float16, torch.float64),
+            (torch.float32, torch.bfloat16),
+        ],
+    )
+    def test_dtypes_that_do_not_go_together(self, of_input, of_layer):
+        message = f"x is {of_input} but the layer's parameters are {of_layer}"
+        with pytest.raises(TypeError, match=message):
+            RMSNorm(8).to(of_layer)(torch.zeros(2, 8, dtype=of_input))
+
+    @pytest.mark.parametrize("eps", [0.0, -1e-5, math.nan])
+    def test_eps_that_is_not_positive(self, eps):
+        with pytest.raises(ValueError, match=f"eps must be greater than 0, got {eps}"):
+            RMSNorm(8, eps=eps)
+
+    def test_a_negative_width(self):
+        with pytest.raises(ValueError, match="d_model must be at least 0, got -1"):
+            RMSNorm(-1)
+
+    def test_a_width_that_is_no_int(self):
+        with pytest.raises(TypeError, match=r"d_model must be an int, got 8\.0 of type float"):
+            RMSNorm(8.0)
