@@ -1,13 +1,24 @@
 """Checks of transformer layers: evidence, the laws of each layer, and its known wrong versions."""
 
+from layer_checks.definitions import WrongVersion
+from layer_checks.detection import DetectionTable, detection_table
 from layer_checks.evidence import Evidence, different, equivalent, holds, raises
 from layer_checks.gradients import same_gradients
+from layer_checks.registry import wrong_version, wrong_versions
+from layer_checks.report import Report, check
 
 __all__ = [
+    "DetectionTable",
     "Evidence",
+    "Report",
+    "WrongVersion",
+    "check",
+    "detection_table",
     "different",
     "equivalent",
     "holds",
     "raises",
     "same_gradients",
+    "wrong_version",
+    "wrong_versions",
 ]

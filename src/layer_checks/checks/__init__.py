@@ -1,0 +1,1 @@
+"""The checks of each layer, one module for each layer or family of layers."""

@@ -1,0 +1,81 @@
+"""The checks of `sinusoidal_positions`, against Python's own sine and cosine."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from layer_checks.candidates import same
+from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.evidence import Evidence, equivalent
+from layer_checks.wrong.positions import WRONG_POSITIONS
+
+
+def _expected(positions: range, d_model: int) -> Tensor:
+    def entry(pos: int, column: int) -> float:
+        angle = pos / 10000 ** ((column - column % 2) / d_model)
+        return math.cos(angle) if column % 2 else math.sin(angle)
+
+    return torch.tensor([[entry(pos, column) for column in range(d_model)] for pos in positions])
+
+
+def _shape(candidate: Candidate) -> Evidence:
+    return same(tuple(candidate(7, 6).shape), (7, 6))
+
+
+def _bounded(candidate: Candidate) -> Evidence:
+    return equivalent(candidate(50, 6).abs().max(), 1.0, atol=1e-2)
+
+
+def _norms(candidate: Candidate) -> Evidence:
+    norms = candidate(50, 6).square().sum(dim=-1)
+    return equivalent(norms, torch.full((50,), 3.0), atol=1e-5)
+
+
+def _values(candidate: Candidate) -> Evidence:
+    return equivalent(candidate(9, 6), _expected(range(9), 6), atol=1e-6)
+
+
+def _odd_width(candidate: Candidate) -> Evidence:
+    return equivalent(candidate(9, 5), _expected(range(9), 5), atol=1e-6)
+
+
+def _far_positions(candidate: Candidate) -> Evidence:
+    return equivalent(candidate(10_001, 6)[-10:], _expected(range(9991, 10_001), 6), atol=1e-6)
+
+
+def _shift_is_rotation(candidate: Candidate) -> Evidence:
+    table = candidate(20, 6)
+    sines, cosines = table[:, 0::2], table[:, 1::2]
+    turn_sin, turn_cos = sines[3], cosines[3]
+    turned = torch.stack(
+        (sines * turn_cos + cosines * turn_sin, cosines * turn_cos - sines * turn_sin), dim=-1
+    )
+    return equivalent(turned.flatten(-2)[:-3], table[3:], atol=1e-5)
+
+
+SINUSOIDAL_POSITIONS = Layer(
+    name="sinusoidal_positions",
+    signature="sinusoidal_positions(seq, d_model)",
+    example=lambda candidate: candidate(7, 6),
+    probe=lambda candidate: [candidate(9, 6)],
+    wrong_versions=WRONG_POSITIONS,
+    checks=(
+        Check("shape", "The table has shape (seq, d_model).", _shape, weak=True),
+        Check("bounded", "The largest absolute value is 1, up to 0.01.", _bounded, weak=True),
+        Check(
+            "length of the rows",
+            "The squares of each row sum to d_model/2.",
+            _norms,
+            weak=True,
+        ),
+        Check("values", "Nine positions of width 6 have the paper's values.", _values),
+        Check("odd width", "So do nine positions of width 5.", _odd_width),
+        Check("far positions", "So do the positions around 10,000.", _far_positions),
+        Check(
+            "a shift is a rotation",
+            "Three positions on, each pair is turned by the angle of position 3.",
+            _shift_is_rotation,
+        ),
+    ),
+)

@@ -1,0 +1,268 @@
+# ruff: noqa: D102 - the docstring of each class says what its one method changes
+"""Known wrong versions of `MultiHeadAttention`."""
+
+import math
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from layer_checks.definitions import WrongVersion
+from layer_checks.wrong import attention
+
+
+class _MultiHeadAttention(nn.Module):
+    """A right one in small steps, of which each wrong version changes one."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.require(d_model, num_heads)
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.query_proj = nn.Linear(d_model, d_model, bias)
+        self.key_proj = nn.Linear(d_model, d_model, bias)
+        self.value_proj = nn.Linear(d_model, d_model, bias)
+        self.output_proj = nn.Linear(d_model, d_model, bias)
+
+    def require(self, d_model: int, num_heads: int) -> None:
+        if d_model % num_heads:
+            raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}")
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        if mask is not None:
+            mask = self.over_heads(mask, query, key)
+        weights = self.weights(
+            self.split(self.query_proj(query)), self.split(self.key_proj(key)), mask
+        )
+        output = self.drop(weights) @ self.split(self.value_proj(value))
+        return self.projected(self.merge(output), query)
+
+    def weights(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        return attention.right_weights(query, key, mask)
+
+    def over_heads(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        batch, q_seq, kv_seq = query.shape[:-2], query.shape[-2], key.shape[-2]
+        if mask.shape == (q_seq, kv_seq):
+            return mask
+        if mask.shape not in ((*batch, q_seq, kv_seq), (*batch, 1, kv_seq)):
+            raise ValueError(f"mask of shape {tuple(mask.shape)} does not fit")
+        return mask.unsqueeze(-3)
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return functional.dropout(weights, self.dropout, self.training)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)
+
+    def merge(self, x: Tensor) -> Tensor:
+        return x.transpose(-3, -2).flatten(-2)
+
+    def projected(self, output: Tensor, query: Tensor) -> Tensor:
+        return self.output_proj(output)
+
+
+def _with_weights(version: WrongVersion) -> WrongVersion:
+    """A mistake in the weights, made in every head."""
+
+    class WrongMultiHeadAttention(_MultiHeadAttention):
+        def weights(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+            return version.layer(query, key, mask)
+
+    WrongMultiHeadAttention.__doc__ = version.layer.__doc__
+    return WrongVersion(version.name, version.advice, WrongMultiHeadAttention, version.published)
+
+
+class RootOfDModel(_MultiHeadAttention):
+    """Divides by the root of the model's width."""
+
+    def weights(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        return attention.right_weights(query / math.sqrt(self.num_heads), key, mask)
+
+
+class SplitWithoutTransposing(_MultiHeadAttention):
+    """Cuts the sequence into as many parts as there are heads."""
+
+    def split(self, x: Tensor) -> Tensor:
+        d_k = x.shape[-1] // self.num_heads
+        return x.reshape(*x.shape[:-2], self.num_heads, x.shape[-2], d_k)
+
+
+class MergedWithoutTransposing(_MultiHeadAttention):
+    """Lays the heads behind one another."""
+
+    def merge(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:-3], x.shape[-2], -1)
+
+
+class ValuesFromKeys(_MultiHeadAttention):
+    """Projects the keys to values."""
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        return super().forward(query, key, key, mask)
+
+
+class NoOutputProjection(_MultiHeadAttention):
+    """Holds an output projection and does not use it."""
+
+    def projected(self, output: Tensor, query: Tensor) -> Tensor:
+        return output
+
+
+class ResidualOfProjectedQuery(_MultiHeadAttention):
+    """Adds the projected query and normalizes, as the notes do."""
+
+    def projected(self, output: Tensor, query: Tensor) -> Tensor:
+        total = self.output_proj(output) + self.query_proj(query)
+        return functional.layer_norm(total, total.shape[-1:])
+
+
+class AnyMask(_MultiHeadAttention):
+    """Lets a mask broadcast as it comes."""
+
+    def over_heads(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return mask
+
+
+class BatchAxisFirst(_MultiHeadAttention):
+    """Takes a mask of two axes for one row a sequence."""
+
+    def over_heads(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        if mask.ndim == 2 and query.ndim == 3 and mask.shape[0] == query.shape[0]:
+            mask = mask[:, None, :]
+        return super().over_heads(mask, query, key)
+
+
+class DropsInEvaluation(_MultiHeadAttention):
+    """Drops whether it trains or not."""
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return functional.dropout(weights, self.dropout)
+
+
+class NeverDrops(_MultiHeadAttention):
+    """Takes the argument and does not use it."""
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+
+class HeadsNotChecked(_MultiHeadAttention):
+    """Cuts a width that the heads do not divide into other pieces."""
+
+    def require(self, d_model: int, num_heads: int) -> None:
+        pass
+
+    def split(self, x: Tensor) -> Tensor:
+        d_k = x.shape[-1] // self.num_heads
+        seq = x.shape[-2] * x.shape[-1] // (self.num_heads * d_k)
+        return x.reshape(*x.shape[:-2], seq, self.num_heads, d_k).transpose(-3, -2)
+
+
+class GuessesTheLength(_MultiHeadAttention):
+    """Reshapes with -1 for the length, which is any number where there are no elements."""
+
+    def split(self, x: Tensor) -> Tensor:
+        d_k = x.shape[-1] // self.num_heads
+        return x.reshape(*x.shape[:-2], -1, self.num_heads, d_k).transpose(-3, -2)
+
+
+class NoBiases(_MultiHeadAttention):
+    """Has no biases in the projections of query, key and value, as the notes."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for projection in (self.query_proj, self.key_proj, self.value_proj):
+            projection.register_parameter("bias", None)
+
+
+class BiasAlways(_MultiHeadAttention):
+    """Takes the argument `bias` and has biases all the same."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout)
+
+
+# Rounding and float16 are settled where the weights are: in a layer the projections decide.
+_IN_THE_WEIGHTS = tuple(
+    _with_weights(version)
+    for version in attention.WRONG_ATTENTION_WEIGHTS
+    if version.name not in ("scaled after the product", "-1e9 for -inf", "root of the wrong axis")
+)
+
+WRONG_MULTI_HEAD_ATTENTIONS = (
+    *_IN_THE_WEIGHTS,
+    WrongVersion(
+        "divided by the root of d_model",
+        "divide by the root of the width of one head, d_k = d_model / num_heads.",
+        RootOfDModel,
+    ),
+    WrongVersion(
+        "heads split without transposing",
+        "cut the last axis into heads, (seq, num_heads, d_k), and then swap seq and heads.",
+        SplitWithoutTransposing,
+    ),
+    WrongVersion(
+        "heads merged without transposing",
+        "swap heads and seq back before the heads are joined.",
+        MergedWithoutTransposing,
+    ),
+    WrongVersion("values from the keys", "project the values from `value`.", ValuesFromKeys),
+    WrongVersion(
+        "no output projection", "apply output_proj to the joined heads.", NoOutputProjection
+    ),
+    WrongVersion(
+        "residual of the projected query",
+        "return the attention alone; residual and norm belong to the encoder layer, which adds the "
+        "input itself.",
+        ResidualOfProjectedQuery,
+        "the notes' post, MultiHeadAttention",
+    ),
+    WrongVersion(
+        "any mask broadcasts",
+        "give a mask of a batch an axis for the heads: (batch, q, kv) must not be read as "
+        "(num_heads, q, kv) where batch = num_heads.",
+        AnyMask,
+        "the notes' post, MultiHeadAttention",
+    ),
+    WrongVersion(
+        "two axes read as batch and key",
+        "read a mask of two axes as (q, kv), also where there are as many sequences as queries.",
+        BatchAxisFirst,
+    ),
+    WrongVersion(
+        "dropout in evaluation",
+        "drop in training only: pass the training flag.",
+        DropsInEvaluation,
+        "torch.nn.functional.scaled_dot_product_attention drops whenever dropout_p is not 0",
+    ),
+    WrongVersion("dropout ignored", "drop attention weights in training.", NeverDrops),
+    WrongVersion(
+        "heads not checked",
+        "refuse num_heads that do not divide d_model with a ValueError: an assert is gone under "
+        "python -O.",
+        HeadsNotChecked,
+        "the notes' post, MultiHeadAttention",
+    ),
+    WrongVersion(
+        "length guessed",
+        "reshape to (..., seq, num_heads, d_k) with each size given: -1 is ambiguous in an empty "
+        "batch.",
+        GuessesTheLength,
+        "the notes' post, MultiHeadAttention",
+    ),
+    WrongVersion(
+        "projections without biases",
+        "give query, key and value projections biases, unless bias=False.",
+        NoBiases,
+        "the notes' post, MultiHeadAttention",
+    ),
+    WrongVersion("bias=False ignored", "with bias=False, have no biases.", BiasAlways),
+)
