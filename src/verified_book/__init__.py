@@ -18,6 +18,7 @@ from verified_book import (
     pages,
     reading,
     rst_cells,
+    style,
 )
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
         claims_index,
         notebooks,
         offline,
+        style,
     ):
         module.setup(app)
     return {

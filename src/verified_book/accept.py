@@ -13,7 +13,7 @@ from verified_book.records import Edit, records
 
 logger = logging.getLogger(__name__)
 
-_FENCE = re.compile(r"(?P<indent>\s*)(?P<fence>`{3,}|:{3,}|~{3,})\{(?P<name>[\w-]+)\}")
+_FENCE = re.compile(r"(?P<indent>\s*)(?P<fence>`{3,}|:{3,}|~{3,})\s*\{(?P<name>[\w-]+)\}")
 _RST = re.compile(r"(?P<indent>\s*)\.\. (?P<name>[\w-]+)::")
 
 
@@ -66,9 +66,11 @@ def _directive(lines: list[str], line: int, name: str) -> tuple[int, int, str] |
         if match := _FENCE.match(lines[start]):
             if match["name"] != name:
                 return None
-            closing = match["indent"] + match["fence"]
+            closing = re.compile(
+                rf"\s*{re.escape(match['fence'])}{re.escape(match['fence'][0])}*\s*"
+            )
             for end in range(start + 1, len(lines)):
-                if lines[end].rstrip() == closing:
+                if closing.fullmatch(lines[end]):
                     return start, end + 1, match["indent"]
             return None
         if match := _RST.match(lines[start]):

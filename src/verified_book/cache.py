@@ -5,6 +5,7 @@ pages. Their digests become part of two configuration values, so a change reads 
 an execution cache of its own; undone, it finds its old cache again.
 """
 
+import glob
 import hashlib
 import shutil
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.errors import ConfigError
 
 _CACHES_KEPT = 6
 
@@ -21,17 +23,30 @@ def digest_of_sources(base: Path, patterns: list[str], distributions: list[str])
     """A digest of the files that match, and of the versions that run them."""
     digest = hashlib.sha256(sys.version.encode())
     for pattern in sorted(patterns):
-        folder, _, rest = pattern.partition("*")
-        root = (base / folder).resolve()
-        files = sorted(file for file in root.glob(f"*{rest}") if file.is_file())
+        found = sorted(glob.glob(pattern, root_dir=base, recursive=True))
+        files = [name for name in found if (base / name).is_file()]
         if not files:
-            raise ValueError(f"verified_book_sources: no file matches {pattern!r} from {base}")
-        for file in files:
-            digest.update(f"\0{pattern}\0{file.relative_to(root).as_posix()}\0".encode())
-            digest.update(file.read_bytes())
+            raise ConfigError(
+                f"verified_book_sources: no file matches {pattern!r} from {base}; "
+                "mend the pattern in the configuration"
+            )
+        for name in files:
+            digest.update(f"\0{name}\0".encode())
+            digest.update((base / name).read_bytes())
     for name in distributions:
-        digest.update(f"\0{name}={metadata.version(name)}".encode())
+        digest.update(f"\0{name}={version_of(name)}".encode())
     return digest.hexdigest()[:16]
+
+
+def version_of(distribution: str) -> str:
+    """The version of an installed distribution that the book's numbers depend on."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError as error:
+        raise ConfigError(
+            f"verified_book_distributions: {distribution!r} is not installed; "
+            "install it, or take it from the list in the configuration"
+        ) from error
 
 
 def prepare(app: Sphinx, config: Config) -> None:
@@ -43,7 +58,7 @@ def prepare(app: Sphinx, config: Config) -> None:
     folder = caches / digest
     folder.mkdir(parents=True, exist_ok=True)
     folder.touch()  # the time of its last use
-    config.nb_execution_cache_path = str(folder)  # type: ignore[attr-defined]
+    config.nb_execution_cache_path = str(folder)
     for old in sorted(caches.iterdir(), key=lambda f: f.stat().st_mtime)[:-_CACHES_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 

@@ -2,13 +2,14 @@
 
 The cells up to the next claim or heading are the proof. At least one of them must be able to fail:
 it asserts something, it is held against an expected block, or its output carries evidence. A cell
-gives evidence by an output whose metadata has the key `evidence`: a dictionary with `kind` ("equal",
-"different" or any other word), `error` and `tolerance` (numbers or None), and `pattern` (the text
-of the output as an expected block should have it).
+gives evidence by an output whose metadata has the key `evidence`: a dictionary with `kind`
+("equal", "different" or any other word), `error` and `tolerance` (numbers or None), and `pattern`
+(the text of the output as an expected block should have it).
 """
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from docutils import nodes
@@ -36,6 +37,7 @@ class ClaimDirective(CheckedDirective):
     """States a claim; the cells after it prove it."""
 
     optional_arguments = 1
+    final_argument_whitespace = True  # so that the claim itself can say what is wrong
     options_known = ("note", "verdict")
 
     def run(self) -> list[nodes.Node]:
@@ -45,7 +47,7 @@ class ClaimDirective(CheckedDirective):
         body = nodes.container(classes=["claim-body"])
         self.state.nested_parse(self.content, self.content_offset, body)
         claim = Claim(
-            id=self.arguments[0] if self.arguments else "",
+            id=" ".join("".join(self.arguments).split()),
             note=self._choice("note", self.config.verified_book_notes),
             verdict=self._choice("verdict", VERDICTS),
             text=plain_text(body),
@@ -54,10 +56,11 @@ class ClaimDirective(CheckedDirective):
             source=source,
             line=line,
         )
-        if not claim.id:
-            self.fail("claim: it has no id", "Write the id after the name: {claim} A3.")
+        if len(claim.id.split()) != 1:
+            message = f"claim: {claim.id!r} is no id" if claim.id else "claim: it has no id"
+            self.fail(message, "Write one word after the name: claim A3; options below it.")
         if not claim.text:
-            self.fail(f"claim {claim.id}: it states nothing", "Write the statement as its body.")
+            self.fail(f"{claim.title} states nothing", "Write the statement as its body.")
         record_of(self.env).claims.append(claim)
 
         verdict = VERDICTS.get(claim.verdict, claim.verdict)
@@ -95,16 +98,19 @@ def _copies(body: nodes.Element) -> list[nodes.Node]:
     copies = [node.deepcopy() for node in body.children]
     for copy in copies:
         for node in copy.findall():
-            node.document = None
+            node.document = None  # type: ignore[assignment]  # the stubs know no node without one
     return copies
 
 
 def plain_text(node: nodes.Node) -> str:
     """The words of a statement on one line, with its maths between dollars."""
-    parts = [
-        f"${part.astext()}$" if isinstance(part.parent, nodes.math | nodes.math_block) else part
-        for part in node.findall(nodes.Text)
-    ]
+    parts = []
+    for part in node.findall():
+        if isinstance(part, nodes.Text):
+            maths = isinstance(part.parent, nodes.math | nodes.math_block)
+            parts.append(f"${part.astext()}$" if maths else part.astext())
+        elif not isinstance(part, nodes.Inline):
+            parts.append(" ")  # a new block
     return " ".join("".join(parts).split())
 
 
@@ -117,16 +123,24 @@ def proofs_of(doctree: nodes.document, cells: list[Cell]) -> list[Proof]:
     by_node = {id(cell.node): cell for cell in cells if cell.node is not None}
     env = doctree.settings.env
     found = []
-    for box in doctree.findall(_is_claim):
-        siblings = box.parent.children  # type: ignore[union-attr]  # a box is never the root
+    for box in filter(_is_claim, doctree.findall(nodes.container)):
+        siblings = box.parent.children
         proof: list[Cell] = []
-        for node in siblings[siblings.index(box) + 1 :]:
-            if _is_claim(node) or isinstance(node, nodes.section):
-                break
-            proof += [by_node[id(cell)] for cell in node.findall(is_cell) if id(cell) in by_node]
-        claim = record_of(env).claims[box["claim_index"]]  # type: ignore[index]
-        found.append(Proof(box, claim, proof))  # type: ignore[arg-type]
+        for node in _up_to_next_claim(siblings[siblings.index(box) + 1 :]):
+            if id(node) in by_node:
+                proof.append(by_node[id(node)])
+        claim = record_of(env).claims[box["claim_index"]]
+        found.append(Proof(box, claim, proof))
     return found
+
+
+def _up_to_next_claim(siblings: list[nodes.Node]) -> Iterator[nodes.Node]:
+    """The elements after a claim and all inside them, up to the next claim or heading."""
+    for sibling in siblings:
+        for node in sibling.findall():
+            if _is_claim(node) or isinstance(node, nodes.section):
+                return
+            yield node
 
 
 def settle(app: Sphinx, proofs: list[Proof], checked: set[int], broken: set[str]) -> list[Failure]:
@@ -138,23 +152,25 @@ def settle(app: Sphinx, proofs: list[Proof], checked: set[int], broken: set[str]
         checked: Indices of the cells that an expected block can refute.
         broken: Ids of the claims of which a cell has failed.
     """
-    failures = []
+    failures: list[Failure] = []
     for proof in proofs:
-        claim = proof.claim
+        claim, known = proof.claim, len(failures)
         claim.evidence = [
             Evidence(str(item.get("kind")), item.get("error"), item.get("tolerance"))
             for cell in proof.cells
             for item in cell.evidence
         ]
         if not proof.cells:
-            message = f"claim {claim.id} has no proof: no code cell before the next claim or heading"
+            message = f"{claim.title} has no proof: no code cell before the next claim or heading"
             remedy = "Put the cells that prove it right after it."
             failures.append(Failure(claim.source, claim.line, message, remedy))
         elif claim.id not in broken and not any(_can_fail(c, checked) for c in proof.cells):
-            message = f"the proof of claim {claim.id} cannot fail: it asserts and expects nothing"
-            remedy = "End a cell of it with `equivalent(...)`, assert something, or expect an output."
+            message = f"the proof of {claim.title} cannot fail: it asserts and expects nothing"
+            remedy = (
+                "End a cell of it with `equivalent(...)`, assert something, or expect an output."
+            )
             failures.append(Failure(claim.source, claim.line, message, remedy))
-        claim.broken = claim.id in broken or not proof.cells
+        claim.broken = claim.id in broken or len(failures) > known
         if claim.broken:
             proof.box["classes"].append("claim-broken")
         proof.box.append(nodes.paragraph("", summary(claim), classes=["claim-evidence"]))
@@ -163,18 +179,25 @@ def settle(app: Sphinx, proofs: list[Proof], checked: set[int], broken: set[str]
 
 
 def _can_fail(cell: Cell, checked: set[int]) -> bool:
-    return cell.index in checked or bool(cell.evidence) or _asserts(cell.code)
+    return cell.index in checked or bool(cell.evidence) or (cell.ran and asserts(cell.code))
 
 
-def _asserts(code: str) -> bool:
-    """Whether a cell asserts something that is not a constant."""
+def asserts(code: str) -> bool:
+    """Whether a cell asserts something that depends on a value.
+
+    Examples:
+        >>> asserts("assert x == 1"), asserts("assert 1 == 1"), asserts("x == 1")
+        (True, False, False)
+    """
     try:
         tree = ast.parse(code)
     except SyntaxError:  # a magic; it asserts nothing
         return False
+    tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return any(
-        isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant)
-        for node in ast.walk(tree)
+        not isinstance(test, ast.Tuple)  # true whatever it holds
+        and any(isinstance(node, ast.Name) for node in ast.walk(test))
+        for test in tests
     )
 
 
@@ -198,11 +221,27 @@ def summary(claim: Claim) -> str:
         return "Not proven in this build: see its log."
     parts = []
     if equal := headline(claim, "equal"):
-        parts.append(f"largest error {equal.error:.2g}, tolerance {equal.tolerance:.2g}")
+        tolerance = f", tolerance {readable(equal.tolerance)}" if equal.tolerance else ""
+        parts.append(f"largest error {readable(equal.error)}{tolerance}")
     if different := headline(claim, "different"):
         where = "off by" if claim.verdict == "fails" else "without its conditions off by"
-        parts.append(f"{where} {different.error:.2g}")
-    return f"Measured: {'; '.join(parts)}." if parts else "Proven by what the cells assert and print."
+        parts.append(f"{where} {readable(different.error)}")
+    return (
+        f"Measured: {'; '.join(parts)}." if parts else "Proven by what the cells assert and print."
+    )
+
+
+def readable(number: float | None) -> str:
+    """A measured number to two significant digits.
+
+    Examples:
+        >>> readable(4.44e-16), readable(0.9617), readable(316.2), readable(0.0)
+        ('4.4e-16', '0.96', '320', '0')
+    """
+    if number is None:
+        return "an unknown amount"
+    short = f"{number:.2g}"
+    return f"{float(short):.0f}" if 100 <= abs(number) < 1e6 else short
 
 
 def _frame(proof: Proof) -> None:
@@ -230,10 +269,11 @@ def contradictions(env: BuildEnvironment) -> list[Failure]:
     """What only the whole book can show: an id used twice, a reference to no claim."""
     claims = all_claims(env)
     counts = Counter(claim.id for claim in claims)
+    known = ", ".join(sorted(name for name in counts if len(name.split()) == 1))
     failures = []
     for claim in claims:
         others = [c for c in claims if c.id == claim.id and c is not claim]
-        if others:
+        if claim.id and others:
             places = ", ".join(f"{other.source}:{other.line}" for other in others)
             message = f"two claims with the id {claim.id}; the other is at {places}"
             failures.append(
@@ -243,8 +283,7 @@ def contradictions(env: BuildEnvironment) -> list[Failure]:
         for reference in records(env)[name].references:
             if reference.claim not in counts:
                 message = f"a reference to the claim {reference.claim}, which does not exist"
-                known = ", ".join(sorted(counts)) or "none"
-                remedy = f"The claims of the book are: {known}."
+                remedy = f"The claims of the book are: {known or 'none'}."
                 failures.append(Failure(reference.source, reference.line, message, remedy))
     return failures
 

@@ -3,13 +3,17 @@
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import docname_join
 from sphinx.util.nodes import make_refnode
 
 from verified_book.claims import VERDICTS, measured, summary
@@ -25,44 +29,50 @@ class claims_index(nodes.General, nodes.Element):  # noqa: N801  # docutils name
 class ClaimsIndexDirective(CheckedDirective):
     """Shows every claim of the book, grouped by note."""
 
-    has_content = False
-
     def run(self) -> list[nodes.Node]:
         """Leaves a placeholder."""
         self.check_options()
+        if self.content:
+            self.fail("claims-index: it has no content", "Remove what stands in it.")
         record_of(self.env).has_index = True
         return [claims_index()]
 
 
-def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Replaces the placeholder by counts and tables."""
-    for place in list(doctree.findall(claims_index)):
-        claims = list(enumerate(ordered_claims(app.env), start=1))
-        parts: list[nodes.Node] = [_counts([claim for _, claim in claims], app)]
-        for note, title in app.config.verified_book_notes.items():
-            of_note = [(number, claim) for number, claim in claims if claim.note == note]
-            if of_note:
-                parts.append(nodes.rubric("", f"{title[:1].upper()}{title[1:]}"))
-                parts.append(_table(app, docname, of_note))
-        place.replace_self(parts)
+class FillIndex(SphinxPostTransform):
+    """Replaces the placeholder by counts and tables.
+
+    Before Sphinx resolves the references of a page, so that those in statements work here too.
+    """
+
+    default_priority = 3
+
+    def run(self, **kwargs: object) -> None:
+        """Fills each placeholder of a page that is about to be written."""
+        for place in list(self.document.findall(claims_index)):
+            claims = list(enumerate(ordered_claims(self.env), start=1))
+            parts: list[nodes.Node] = [_counts([claim for _, claim in claims], self.app)]
+            for note, title in self.config.verified_book_notes.items():
+                of_note = [(number, claim) for number, claim in claims if claim.note == note]
+                if of_note:
+                    parts.append(nodes.rubric("", f"{title[:1].upper()}{title[1:]}"))
+                    parts.append(_table(self.app, self.env.docname, of_note))
+            place.replace_self(parts)
 
 
 def _counts(claims: list[Claim], app: Sphinx) -> nodes.table:
     notes = app.config.verified_book_notes
     counts = Counter((claim.note, claim.verdict) for claim in claims)
-    rows = [
-        [_text(title), *[_text(str(counts[note, verdict])) for verdict in VERDICTS]]
-        + [_text(str(sum(counts[note, verdict] for verdict in VERDICTS)))]
-        for note, title in notes.items()
+    table = [
+        [title, *[counts[note, verdict] for verdict in VERDICTS]] for note, title in notes.items()
     ]
-    totals = [sum(counts[note, verdict] for note in notes) for verdict in VERDICTS]
-    rows.append([_text("all"), *[_text(str(total)) for total in [*totals, len(claims)]]])
+    table.append(["all", *[sum(counts[note, verdict] for note in notes) for verdict in VERDICTS]])
+    rows = [[_text(str(item)) for item in [*row, sum(row[1:])]] for row in table]
     head = ["note", *[VERDICTS[verdict] for verdict in VERDICTS], "claims"]
     return _make_table(head, rows, "claims-counts")
 
 
 def _table(app: Sphinx, docname: str, claims: list[tuple[int, Claim]]) -> nodes.table:
-    rows = []
+    rows: list[list[nodes.Element]] = []
     for number, claim in claims:
         link = make_refnode(
             app.builder, docname, claim.page, claim.anchor, nodes.inline("", f"{number}")
@@ -81,21 +91,26 @@ def _table(app: Sphinx, docname: str, claims: list[tuple[int, Claim]]) -> nodes.
             [
                 nodes.paragraph("", "", link, nodes.Text(f" · {claim.id}")),
                 nodes.paragraph("", "", verdict),
-                nodes.container("", *[_detached(node) for node in claim.statement]),
+                nodes.container("", *[_moved(node, docname) for node in claim.statement]),
                 _text(summary(claim).removeprefix("Measured: ")),
                 nodes.paragraph("", "", chapter),
             ]
         )
-    return _make_table(["claim", "verdict", "statement", "measured", "chapter"], rows, "claims-index")
+    return _make_table(
+        ["claim", "verdict", "statement", "measured", "chapter"], rows, "claims-index"
+    )
 
 
-def _detached(node: nodes.Node) -> nodes.Node:
-    """A copy of a statement without what belongs to its own page: links, targets, citations."""
+def _moved(node: nodes.Node, docname: str) -> nodes.Node:
+    """A copy of a statement for another page: its references lead from there."""
     copy = node.deepcopy()
     for inner in list(copy.findall(nodes.Element)):
-        if "ids" in inner:
-            inner["ids"] = []
-        if inner.parent is not None and inner.tagname in {"pending_xref", "reference", "target"}:
+        inner["ids"] = []
+        if isinstance(inner, addnodes.pending_xref):
+            if inner["reftype"] == "doc" and inner["refdomain"] == "std":
+                inner["reftarget"] = "/" + docname_join(inner["refdoc"], inner["reftarget"])
+            inner["refdoc"] = docname
+        elif "refid" in inner and inner.parent is not None:  # to a place on its own page
             inner.replace_self(inner.children)
     return copy
 
@@ -104,7 +119,7 @@ def _text(text: str) -> nodes.paragraph:
     return nodes.paragraph("", text)
 
 
-def _make_table(head: list[str], rows: list[list[nodes.Element]], name: str) -> nodes.table:
+def _make_table(head: list[str], rows: Sequence[Sequence[nodes.Element]], name: str) -> nodes.table:
     group = nodes.tgroup(cols=len(head))
     group += [nodes.colspec(colwidth=1) for _ in head]
     header = nodes.row("", *[nodes.entry("", _text(title)) for title in head])
@@ -155,5 +170,5 @@ def setup(app: Sphinx) -> None:
     """Registers the directive and the published list."""
     app.add_node(claims_index)
     app.add_directive("claims-index", ClaimsIndexDirective)
-    app.connect("doctree-resolved", fill)
+    app.add_post_transform(FillIndex)
     app.connect("build-finished", write_json)

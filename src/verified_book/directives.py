@@ -1,7 +1,7 @@
 """What the directives of this extension share: options that are checked, failures with a place."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
@@ -24,7 +24,9 @@ class CheckedDirective(SphinxDirective):
     """A directive whose mistakes are failures of the build, each with file, line and remedy."""
 
     options_known: tuple[str, ...] = ()
-    option_spec = _AnyOption(class_option=directives.unchanged)  # MyST skips an empty one
+    option_spec: ClassVar[_AnyOption | None] = _AnyOption(
+        class_option=directives.unchanged
+    )  # MyST skips an empty one
     has_content = True
 
     def fail(self, message: str, remedy: str) -> None:

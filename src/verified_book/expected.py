@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 from verified_book import accept
 from verified_book.directives import CheckedDirective
 from verified_book.matching import agree, is_vacuous
-from verified_book.notebook_cells import Cell, mime_priority
+from verified_book.notebook_cells import Cell, mime_priority, unfinished
 from verified_book.records import Edit, Failure
 
 Found = list[tuple[Cell | None, Failure]]
@@ -23,9 +23,10 @@ class expected_output(nodes.Invisible, nodes.Element):  # noqa: N801  # docutils
 class ExpectOutput(CheckedDirective):
     """Holds the expected text; shows nothing."""
 
+    option_spec = None  # the text may begin with a colon
+
     def run(self) -> list[nodes.Node]:
         """Leaves a marker for the check of the page."""
-        self.check_options()
         node = expected_output(want="\n".join(self.content))
         self.set_source_info(node)
         return [node]
@@ -58,6 +59,7 @@ def check(
         cells whose output a block can refute.
     """
     by_node = {id(cell.node): cell for cell in cells if cell.node is not None}
+    not_run = {cell.index for cell in unfinished(app, cells)}
     priority = mime_priority(app)
     failures: Found = []
     edits: list[Edit] = []
@@ -73,28 +75,37 @@ def check(
             failures.append((None, Failure(source, line, message, remedy)))
             continue
         covered.add(cell.index)
-        if is_vacuous(want):
-            message = "expect-output: the block agrees with any output"
-            remedy = "Write what the reader must see; `...` may stand for a part of it only."
-            failures.append((cell, Failure(source, line, message, remedy)))
-            continue
-        checked.add(cell.index)
+        if cell.index in not_run:
+            continue  # reported once, as what stopped the page
         got = cell.shown_text(priority)
-        if agree(want, got):
-            continue
+        vacuous = is_vacuous(want)
+        if not vacuous:
+            checked.add(cell.index)
+            if agree(want, got):
+                continue
         edit = accept.replacement(source, line, cell.expected_text(priority)) if got else None
         if accept.accepting() and edit:
             edits.append(edit)
+            checked.add(cell.index)
+        elif vacuous:
+            message = (
+                "expect-output: the block agrees with any output"
+                if want
+                else "expect-output: the block is empty"
+            )
+            remedy = "Write what the reader must see; `...` may stand for a part of it only."
+            failures.append((cell, Failure(source, line, message, remedy)))
         else:
             failures.append((cell, _difference(source, line, want, got)))
 
     for cell in cells:
         text = cell.shown_text(priority)
-        if not text or cell.index in covered:
+        if not text or cell.index in covered | not_run:
             continue
         edit = accept.insertion(cell, cell.expected_text(priority))
         if accept.accepting() and edit:
             edits.append(edit)
+            checked.add(cell.index)
         else:
             message = f"text output without an expect-output block\n{text}"
             remedy = "Put an expect-output block after the cell, or run `make accept`."
@@ -106,9 +117,10 @@ def _difference(source: str, line: int, want: str, got: str) -> Failure:
     if not got:
         message = f"expected output, but the cell printed nothing; expected:\n{want}"
         return Failure(source, line, message, "Mend the cell, or remove the block.")
-    diff = difflib.unified_diff(
-        want.split("\n"), got.split("\n"), "expected", "executed", lineterm=""
-    )
+    wanted, printed = want.split("\n"), got.split("\n")
+    if len(wanted) == len(printed):  # lines that agree are no difference, however they are written
+        printed = [w if agree(w, g) else g for w, g in zip(wanted, printed, strict=True)]
+    diff = difflib.unified_diff(wanted, printed, "expected", "executed", lineterm="")
     return Failure(
         source, line, "\n".join(["the output differs from the expected one", *diff]), ACCEPT_REMEDY
     )

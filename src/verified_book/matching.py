@@ -1,39 +1,51 @@
 """Compares what a reader must see with what a cell printed.
 
-Floats agree to the digits that are written, integers exactly; runs of white space are equal, and
-`...` stands for any text. :mod:`doctest` knows ELLIPSIS and pytest knows NUMBER, but neither knows
-both at once.
+Floats agree to the digits that are written, but with no integer; all else agrees exactly; runs of
+white space are equal, and `...` stands for any text. :mod:`doctest` knows ELLIPSIS and pytest knows
+NUMBER, but neither knows both at once.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_WANTED_FLOAT = r"(?<![\w.])[+-]?(?:\d+\.\d*(?!\.)|\.\d+)(?:[eE][+-]?\d+)?(?!\w)|(?<![\w.])[+-]?\d+[eE][+-]?\d+(?!\w)"
-_TOKEN = re.compile(rf"(?P<any>\.\.\.)|(?P<float>{_WANTED_FLOAT})|(?P<space>\s+)|(?P<text>.)")
-_GOT_FLOAT = re.compile(rf"\s*({_NUMBER})(?!\w)")
+_EXPONENT = r"[eE][+-]?\d{1,4}"  # with more digits it is no number, but a digest, say
+_FLOAT = (  # a number with a point or an exponent, and no part of a word
+    rf"(?<![\w.])[+-]?(?:(?:\d+\.\d*|\.\d+)(?:{_EXPONENT})?|\d+{_EXPONENT})(?!\w|\.\d)"
+)
+_TOKEN = re.compile(rf"(?P<any>\.\.\.)|(?P<float>{_FLOAT})(?!\.\.)|(?P<space>\s+)|(?P<text>.)")
+_GOT_FLOAT = re.compile(rf"\s*({_FLOAT})")
 _SPACE = re.compile(r"\s+")
 _MAYBE_SPACE = re.compile(r"\s*")
 
 
 @dataclass(frozen=True)
 class _Token:
+    """A piece of an expected text.
+
+    Attributes:
+        kind: "any", "float", "space" or "text".
+        text: The piece itself.
+        signed: Whether a plus or minus that is no part of it stands before it.
+    """
+
     kind: str
     text: str
+    signed: bool = False
 
 
-def half_unit(literal: str) -> float:
+def half_unit(literal: str) -> Decimal:
     """Half a unit in the last written place of a float literal.
 
     Examples:
-        >>> half_unit("1.25"), half_unit("3."), half_unit("1.5e-3")
-        (0.005, 0.5, 5e-05)
+        >>> print(half_unit("1.25"), half_unit("3."), half_unit("1.5e-3"))
+        0.005 0.5 0.00005
     """
     mantissa, _, exponent = literal.lower().partition("e")
     digits = len(mantissa.partition(".")[2])
-    return 0.5 * 10.0 ** (int(exponent or 0) - digits)
+    return Decimal(5).scaleb(int(exponent or 0) - digits - 1)
 
 
 def is_vacuous(want: str) -> bool:
@@ -86,7 +98,8 @@ def _tokens(want: str) -> Iterator[_Token]:
         if plain:
             yield _Token("text", plain)
             plain = ""
-        yield _Token(match.lastgroup or "", match.group())
+        signed = want[max(match.start() - 1, 0) : match.start()] in ("+", "-")
+        yield _Token(match.lastgroup or "", match.group(), signed)
     if plain:
         yield _Token("text", plain)
 
@@ -106,6 +119,9 @@ def _end_of(token: _Token, text: str, position: int, before_number: bool) -> int
     number = _GOT_FLOAT.match(text, position)
     if number is None:
         return None
-    difference = abs(float(number.group(1)) - float(token.text))
-    rounding = 1e-9 * abs(float(token.text))  # of the decimal literals themselves
-    return number.end() if difference <= half_unit(token.text) + rounding else None
+    # Not the 0.5 of -0.5, where an ellipsis would swallow the sign.
+    if text[max(number.start(1) - 1, 0) : number.start(1)] in ("+", "-") and not token.signed:
+        return None
+    # Decimal: the literals are compared as they are written, whatever their size.
+    difference = abs(Decimal(number.group(1)) - Decimal(token.text))
+    return number.end() if difference <= half_unit(token.text) else None

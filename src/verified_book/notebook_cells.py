@@ -15,8 +15,8 @@ from sphinx.application import Sphinx
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _HIDES_OUTPUT = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 
-RST_CELL_LINES = "verified_book_cell_lines"
-"""Attribute of an RST page's document: the source line of each of its cells."""
+RST_CELL_PLACES = "verified_book_cell_places"
+"""Attribute of an RST page's document: the source file and line of each of its cells."""
 
 
 @dataclass(frozen=True)
@@ -133,22 +133,33 @@ def execution_error(app: Sphinx, docname: str) -> str | None:
     return data.get("error")
 
 
+def unfinished(app: Sphinx, cells: list[Cell]) -> list[Cell]:
+    """The cell that stopped the page that is being read, and those after it, which have not run."""
+    if execution_error(app, app.env.docname) is None:
+        return []
+    started = [place for place, cell in enumerate(cells) if cell.ran]
+    return cells[max(started, default=0) :]
+
+
 def cells_of(app: Sphinx, doctree: nodes.document) -> list[Cell]:
     """The code cells of the page that is being read, in order."""
-    shown = {node["cell_index"]: node for node in doctree.findall(is_cell)}  # type: ignore[index]
-    lines = doctree.get(RST_CELL_LINES)
-    is_notebook = "kernelspec" in app.env.metadata.get(app.env.docname, {})
-    if not shown and not lines and not is_notebook:
+    containers = doctree.findall(nodes.container)
+    shown = {node["cell_index"]: node for node in containers if is_cell(node)}
+    places = doctree.get(RST_CELL_PLACES)
+    has_kernel = "kernelspec" in app.env.metadata.get(app.env.docname, {})
+    has_run = has_kernel and notebook_path(app, app.env.docname).is_file()
+    if not shown and not places and not has_run:
         return []
     notebook = executed_notebook(app, app.env.docname)
     code_indices = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    if lines is None:
+    if places is None:
         # MyST-NB's map has the line below each opening fence, counted from 0.
-        lines = [notebook.metadata["source_map"][index] for index in code_indices]
+        source_map = notebook.metadata["source_map"]
+        places = [(doctree["source"], source_map[index]) for index in code_indices]
     return [
         Cell(
             index=index,
-            source=doctree["source"],
+            source=source,
             line=line,
             code=notebook.cells[index].source,
             tags=frozenset(notebook.cells[index].metadata.get("tags", [])),
@@ -156,5 +167,5 @@ def cells_of(app: Sphinx, doctree: nodes.document) -> list[Cell]:
             ran=notebook.cells[index].execution_count is not None,
             node=shown.get(index),
         )
-        for index, line in zip(code_indices, lines, strict=True)
+        for index, (source, line) in zip(code_indices, places, strict=True)
     ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import SphinxRole, SphinxTranslator
 from sphinx.util.nodes import make_refnode
 
 from verified_book.records import Claim, Reference, record_of, records
@@ -29,7 +29,8 @@ class ClaimRole(SphinxRole):
         """Leaves a placeholder; the claim may stand on a page that is yet to be read."""
         source, line = self.get_source_info()
         record_of(self.env).references.append(Reference(self.text, source, line))
-        return [claim_reference(claim=self.text)], []
+        # The text is what titles show, in which Sphinx resolves nothing.
+        return [claim_reference("", nodes.Text(f"claim {self.text}"), claim=self.text)], []
 
 
 def reading_order(env: BuildEnvironment) -> Iterator[str]:
@@ -45,6 +46,8 @@ def reading_order(env: BuildEnvironment) -> Iterator[str]:
             yield from walk(child)
 
     yield from walk(env.config.root_doc)
+    for orphan in sorted(env.found_docs):
+        yield from walk(orphan)
 
 
 def ordered_claims(env: BuildEnvironment) -> list[Claim]:
@@ -60,20 +63,30 @@ def numbers(env: BuildEnvironment) -> dict[str, int]:
 
 def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """The pages to write again because numbers, or what an index shows, have changed."""
-    old_numbers = getattr(env, "verified_book_numbers", {})
-    old_shown = getattr(env, "verified_book_shown", None)
-    new_numbers = numbers(env)
-    shown = [
-        (c.id, c.note, c.verdict, c.text, c.page, c.broken, tuple(c.evidence))
-        for c in ordered_claims(env)
+    old_links = getattr(env, "verified_book_links", {})
+    old_rows = getattr(env, "verified_book_rows", None)
+    claims = ordered_claims(env)
+    links = {c.id: (number, c.page, c.text) for number, c in enumerate(claims, start=1)}
+    rows = [
+        (
+            c.id,
+            c.note,
+            c.verdict,
+            c.text,
+            c.page,
+            c.broken,
+            *c.evidence,
+            env.titles[c.page].astext(),
+        )
+        for c in claims
     ]
-    env.verified_book_numbers = new_numbers  # type: ignore[attr-defined]  # Sphinx's way
-    env.verified_book_shown = shown  # type: ignore[attr-defined]
-    changed = {i for i in new_numbers | old_numbers if new_numbers.get(i) != old_numbers.get(i)}
+    env.verified_book_links = links  # type: ignore[attr-defined]  # Sphinx's way to extend it
+    env.verified_book_rows = rows  # type: ignore[attr-defined]
+    changed = {name for name in links | old_links if links.get(name) != old_links.get(name)}
     return [
         name
         for name, record in records(env).items()
-        if (record.has_index and shown != old_shown)
+        if (record.has_index and rows != old_rows)
         or any(claim.id in changed for claim in record.claims)
         or any(reference.claim in changed for reference in record.references)
     ]
@@ -89,21 +102,25 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             "", number, refid=nodes.make_id(f"claim-{place['claim']}"), classes=place["classes"]
         )
         place.replace_self(link)
-    for place in list(doctree.findall(claim_reference)):
-        claim = by_id.get(place["claim"])
-        text = nodes.inline("", f"claim {number_of.get(place['claim'], place['claim'])}")
-        if claim is not None:
-            place.replace_self(
-                make_refnode(app.builder, docname, claim.page, claim.anchor, text, claim.text)
-            )
+    for reference in list(doctree.findall(claim_reference)):
+        claim = by_id.get(reference["claim"])
+        text = nodes.inline("", f"claim {number_of.get(reference['claim'], reference['claim'])}")
+        if claim is None:
+            reference.replace_self(text)
         else:
-            place.replace_self(text)
+            link = make_refnode(app.builder, docname, claim.page, claim.anchor, text, claim.text)
+            reference.replace_self(link)
+
+
+def _visit(translator: SphinxTranslator, node: nodes.Element) -> None:
+    """Shows a reference inside a title by its text."""
 
 
 def setup(app: Sphinx) -> None:
     """Registers the role and the resolution of numbers."""
     app.add_node(claim_number)
-    app.add_node(claim_reference)
+    show_text = (_visit, _visit)
+    app.add_node(claim_reference, html=show_text, latex=show_text, text=show_text)
     app.add_role("claim", ClaimRole())
     app.connect("env-updated", outdated_pages)
     app.connect("doctree-resolved", resolve)

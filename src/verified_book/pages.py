@@ -1,12 +1,12 @@
-"""Checks each page after it was read and executed, and reports everything at the end of the build."""
+"""Checks each page after it was read and executed, and reports all failures together."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-from verified_book import accept, claims, expected, records
-from verified_book.notebook_cells import Cell, cells_of, execution_error
+from verified_book import accept, claims, expected, records, style
+from verified_book.notebook_cells import Cell, cells_of, execution_error, unfinished
 from verified_book.records import Failure, record_of
 
 logger = logging.getLogger(__name__)
@@ -31,18 +31,18 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     ]
     record.failures += attributed
     broken = {failure.claim for failure in attributed if failure.claim}
+    not_run = [cell.index for cell in unfinished(app, cells)]
+    broken |= {claim_of[index] for index in not_run if index in claim_of}
     record.failures += claims.settle(app, proofs, checked, broken)
+    style.mark_evidence(cells)
 
 
 def _time_limit(app: Sphinx, cells: list[Cell]) -> list[tuple[Cell | None, Failure]]:
-    """The cell that ran past its limit: the last that started, since none after it did."""
-    error = execution_error(app, app.env.docname)
-    if error is None or not cells:
+    """The cell that ran past its limit."""
+    stopped = unfinished(app, cells)
+    if not stopped or stopped[0].errors:  # an error is reported as one
         return []
-    started = [cell for cell in cells if cell.ran]
-    cell = started[-1] if started else cells[0]
-    if cell.errors:
-        return []  # reported as an error of the cell itself
+    cell, error = stopped[0], execution_error(app, app.env.docname)
     limit = app.config.nb_execution_timeout
     if error == "CellTimeoutError":
         message = f"the cell ran past its time limit of {limit} seconds; no later cell has run"
@@ -71,6 +71,10 @@ def _noise(cells: list[Cell]) -> list[tuple[Cell | None, Failure]]:
                 )
                 for traceback in cell.errors
             ]
+        if cell.ran and not cell.errors and "raises-exception" in cell.tags:
+            message = "the cell is tagged raises-exception, but raised nothing"
+            remedy = "Mend the cell, or remove the tag."
+            found.append((cell, Failure(cell.source, cell.line, message, remedy)))
         if cell.stderr and "allow-stderr" not in cell.tags:
             failure = Failure(
                 cell.source,
@@ -82,12 +86,23 @@ def _noise(cells: list[Cell]) -> list[tuple[Cell | None, Failure]]:
     return found
 
 
+def failed_pages(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """The pages to read again because they failed: the cause may lie outside, as a slow machine.
+
+    What ran to its end comes from the cache.
+    """
+    return [name for name, record in records.records(env).items() if record.failures]
+
+
 def report(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Names every failure of the book, the old ones of unchanged pages too."""
     accept.rewrite(env)
     pages = records.records(env)
-    failures = [failure for name in sorted(pages) for failure in pages[name].failures]
+    failures = [failure for page in pages.values() for failure in page.failures]
     failures += claims.contradictions(env)
+    failures.sort(key=lambda failure: (failure.source, failure.line))
     for failure in failures:
         claim = f"claim {failure.claim} no longer holds: " if failure.claim else ""
         logger.error(
@@ -120,5 +135,6 @@ def setup(app: Sphinx) -> None:
     """Hooks the checks into the build."""
     records.setup(app)
     app.connect("doctree-read", check_page, priority=500)
+    app.connect("env-get-outdated", failed_pages)
     app.connect("env-updated", report)
     app.connect("build-finished", finish)

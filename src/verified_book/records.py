@@ -13,13 +13,19 @@ from sphinx.environment import BuildEnvironment
 
 @dataclass(frozen=True)
 class Failure:
-    """Something on a page that fails the build."""
+    """Something on a page that fails the build.
+
+    Attributes:
+        claim: The claim whose proof it stands in, if any.
+        refutes: Whether it shows the claim false, not merely its page incomplete.
+    """
 
     source: str
     line: int
     message: str
     remedy: str
     claim: str | None = None
+    refutes: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,11 @@ class Claim:
     line: int
     evidence: list[Evidence] = field(default_factory=list)
     broken: bool = False
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"claim {self.id}".rstrip()
 
     @property
     def anchor(self) -> str:
@@ -87,7 +98,7 @@ def records(env: BuildEnvironment) -> dict[str, PageRecord]:
     """The records of all pages, by document name."""
     if not hasattr(env, "verified_book_records"):
         env.verified_book_records = {}  # type: ignore[attr-defined]  # Sphinx's way to extend it
-    return env.verified_book_records  # type: ignore[attr-defined, no-any-return]
+    return env.verified_book_records  # type: ignore[attr-defined]
 
 
 def record_of(env: BuildEnvironment, docname: str | None = None) -> PageRecord:

@@ -1,17 +1,43 @@
 """Executed cells in reStructuredText chapters: the `code-cell` directive.
 
-The cells of a page become a notebook that MyST-NB's own parser runs and renders, so that cache, time
-limit, tags and look are those of the Markdown chapters; the rendered cells then take their places.
+The cells of a page become a notebook that MyST-NB's own parser runs and renders, so that cache,
+time limit, tags and look are those of the Markdown chapters; what it rendered takes their places.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import yaml
 from docutils import nodes
+from docutils.parsers.rst.states import Inliner
 from docutils.utils import new_document
+from myst_nb.ext.glue.roles import PasteTextRole
 from myst_nb.sphinx_ import Parser
 from sphinx.application import Sphinx
 
 from verified_book.directives import CheckedDirective
-from verified_book.notebook_cells import RST_CELL_LINES, is_cell
+from verified_book.notebook_cells import RST_CELL_PLACES, is_cell
+
+
+def glue_text(
+    name: str,
+    rawtext: str,
+    text: str,
+    lineno: int,
+    inliner: Inliner,
+    options: dict[str, Any] | None = None,
+    content: Sequence[str] = (),
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """MyST-NB's role `glue:text`, also for values that the page itself is yet to compute.
+
+    An RST page runs after it was read, so its own values are pasted as those of another page are:
+    when it is written.
+    """
+    document = inliner.document
+    if "nb_renderer" not in document and "::" not in text:
+        env = document.settings.env
+        text = f"/{env.doc2path(env.docname, base=False)}::{text}"
+    return PasteTextRole()(name, rawtext, text, lineno, inliner, options, content)
 
 
 class rst_cell(nodes.General, nodes.Element):  # noqa: N801  # docutils names its nodes so
@@ -27,6 +53,12 @@ class CodeCell(CheckedDirective):
     def run(self) -> list[nodes.Node]:
         """Leaves a placeholder that holds the code."""
         self.check_options()
+        if not self.env.doc2path(self.env.docname).endswith(".rst"):
+            self.fail(
+                "code-cell: MyST-NB does not run this cell",
+                "Put it at the top level of a page with a kernelspec in its front matter.",
+            )
+            return []
         if not self.content:
             self.fail("code-cell: the cell is empty", "Write its code, or remove it.")
             return []
@@ -60,8 +92,9 @@ def execute(app: Sphinx, doctree: nodes.document) -> None:
     parser.set_application(app)
     parser.parse(as_notebook(places), scratch)
 
-    doctree[RST_CELL_LINES] = [place.line for place in places]
-    rendered = {node["cell_index"]: node for node in scratch.findall(is_cell)}  # type: ignore[index]
+    doctree[RST_CELL_PLACES] = [(place.source, place.line) for place in places]
+    containers = scratch.findall(nodes.container)
+    rendered = {node["cell_index"]: node for node in containers if is_cell(node)}
     for index, place in enumerate(places):
         node = rendered.get(index)
         if node is None:  # tagged so that the page does not show it
@@ -76,4 +109,5 @@ def setup(app: Sphinx) -> None:
     """Registers the directive; it replaces one of MyST-NB's that only warns in RST."""
     app.add_node(rst_cell)
     app.add_directive("code-cell", CodeCell, override=True)
+    app.add_role_to_domain("glue", "text", glue_text, override=True)
     app.connect("doctree-read", execute, priority=400)  # before the outputs are checked

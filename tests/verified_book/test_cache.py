@@ -1,0 +1,156 @@
+"""What the digest of the sources notices, and which execution caches are kept."""
+
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from sphinx.errors import ConfigError
+
+from tests.verified_book.books import CONFIG, Book
+from verified_book.cache import digest_of_sources, prepare
+
+PATTERNS = ["../src/**/*.py"]
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """The folder of a book, next to its sources."""
+    for name in ("src/pkg/__init__.py", "src/pkg/inner/layer.py", "src/single.py", "book/index.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {name}\n", encoding="utf-8")
+    return tmp_path / "book"
+
+
+def digest(base: Path, patterns: list[str] = PATTERNS) -> str:
+    return digest_of_sources(base, patterns, ["numpy"])
+
+
+def test_the_digest_depends_on_nothing_but_the_sources(base: Path):
+    before = digest(base)
+    (base / "index.md").write_text("changed", encoding="utf-8")
+    (base / "../src/notes.txt").write_text("no source", encoding="utf-8")
+    os.utime(base / "../src/single.py", (0, 0))
+    assert digest(base) == before
+
+
+@pytest.mark.parametrize("name", ["single.py", "pkg/__init__.py", "pkg/inner/layer.py"])
+def test_the_digest_notices_a_change_in_any_folder(base: Path, name: str):
+    before, path = digest(base), base / "../src" / name
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}1\n", encoding="utf-8")
+    assert digest(base) != before
+    path.write_text(text, encoding="utf-8")
+    assert digest(base) == before
+
+
+def test_the_digest_notices_new_removed_and_renamed_files(base: Path):
+    found = [digest(base)]
+    path = base / "../src/new.py"
+    path.write_text("", encoding="utf-8")
+    found.append(digest(base))
+    path.rename(path.with_name("newer.py"))
+    found.append(digest(base))
+    assert len(set(found)) == 3
+    path.with_name("newer.py").unlink()
+    assert digest(base) == found[0]
+
+
+def test_the_digest_does_not_depend_on_where_the_book_lies(base: Path, tmp_path: Path):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    before = digest(base)
+    for name in ("src", "book"):
+        (tmp_path / name).rename(other / name)
+    assert digest(other / "book") == before
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["../src/single.py", "../src/s*.py", "../src/*.py", "../*/single.py", "../src/singl?.py"],
+)
+def test_a_pattern_may_name_one_file(base: Path, pattern: str):
+    before = digest(base, [pattern])
+    (base / "../src/pkg/__init__.py").write_text("changed", encoding="utf-8")
+    assert digest(base, [pattern]) == before
+    (base / "../src/single.py").write_text("changed", encoding="utf-8")
+    assert digest(base, [pattern]) != before
+
+
+def test_the_digest_notices_versions(base: Path, monkeypatch: pytest.MonkeyPatch):
+    before = digest(base)
+    with monkeypatch.context() as patch:
+        patch.setattr(metadata, "version", lambda name: "0.0")
+        assert digest(base) != before
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "version", "2.7")
+        assert digest(base) != before
+
+
+def test_a_pattern_without_files_is_an_error(base: Path):
+    with pytest.raises(ConfigError, match=r"no file matches '\.\./lib/\*\*/\*\.py' from .*/book;"):
+        digest(base, [*PATTERNS, "../lib/**/*.py"])
+
+
+def test_a_distribution_that_is_not_installed_is_an_error(base: Path):
+    with pytest.raises(
+        ConfigError, match="verified_book_distributions: 'no-such' is not installed"
+    ):
+        digest_of_sources(base, [], ["no-such"])
+
+
+def test_a_configuration_error_ends_the_build_without_a_guess(tmp_path: Path):
+    config = CONFIG.replace("../src/**/*.py", "../lib/*.py")
+    build = Book(tmp_path, {"index.md": ["# A book"]}, config).build()
+    assert build.status != 0
+    assert "Configuration error:\nverified_book_sources: no file matches '../lib/*.py'" in build.log
+
+
+def prepared(base: Path, **values: object) -> SimpleNamespace:
+    """The configuration after `prepare`."""
+    app = SimpleNamespace(srcdir=str(base), outdir=str(base / "_build/html"))
+    config = SimpleNamespace(verified_book_sources=PATTERNS, verified_book_distributions=["numpy"])
+    config.__dict__.update(values)
+    prepare(app, config)
+    return config
+
+
+def test_each_state_of_the_sources_has_an_execution_cache_of_its_own(base: Path):
+    source = base / "../src/single.py"
+    first = prepared(base).nb_execution_cache_path
+    assert Path(first).is_dir()
+    assert Path(first).parent == base / "_build/.jupyter_cache"
+    text = source.read_text(encoding="utf-8")
+    source.write_text("changed", encoding="utf-8")
+    assert prepared(base).nb_execution_cache_path != first
+    source.write_text(text, encoding="utf-8")
+    assert prepared(base).nb_execution_cache_path == first
+
+
+def test_the_six_caches_that_were_used_last_are_kept(base: Path):
+    caches = base / "_build/.jupyter_cache"
+    used = Path(prepared(base).nb_execution_cache_path)
+    for age in range(1, 8):
+        folder = caches / f"old{age}"
+        folder.mkdir()
+        (folder / "global.db").write_text("", encoding="utf-8")
+        os.utime(folder, (1e9 - age, 1e9 - age))
+    os.utime(used, (0, 0))
+    prepared(base)
+    assert sorted(folder.name for folder in caches.iterdir()) == sorted(
+        [used.name, *(f"old{age}" for age in range(1, 6))]
+    )
+
+
+def test_a_change_of_the_table_of_contents_is_noticed(base: Path):
+    assert not hasattr(prepared(base), "verified_book_toc")
+    found = []
+    for text in ("root: index", "root: intro"):
+        (base / "_toc.yml").write_text(text, encoding="utf-8")
+        found.append(prepared(base).verified_book_toc)
+    assert found[0] != found[1]
+    (base / "_toc.yml").rename(base / "other.yml")
+    assert prepared(base, external_toc_path="other.yml").verified_book_toc == found[1]

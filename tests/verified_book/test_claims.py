@@ -1,0 +1,139 @@
+"""Proofs that can fail, and the numbers that stand for a claim."""
+
+import pytest
+from docutils import nodes
+
+from verified_book.claims import asserts, headline, measured, plain_text, readable, summary
+from verified_book.records import Claim, Evidence
+
+
+def claim(*evidence: Evidence, verdict: str = "holds", broken: bool = False) -> Claim:
+    return Claim("A1", "book", verdict, "So.", [], "page", "page.md", 1, list(evidence), broken)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert x",
+        "assert x == 1, 'message'",
+        "y = 1\nassert f(y) < 2",
+        "for i in range(3):\n    assert values[i]",
+        "with context():\n    assert 1 == x",
+        "def check():\n    assert x\ncheck()",
+        "assert True and x",
+        "assert (x, 1)[0]",
+    ],
+)
+def test_an_assertion_about_a_value_can_fail(code):
+    assert asserts(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        "x = 1",
+        "assert True",
+        "assert 1 == 1",
+        "assert 'text'",
+        "assert not None",
+        "assert (x == 1, 'message')",
+        "print('assert x')",
+        "# assert x",
+        "%time assert x",
+        "if",
+    ],
+)
+def test_what_asserts_nothing_cannot_fail(code):
+    assert not asserts(code)
+
+
+EQUAL = Evidence("equal", 1e-7, 1e-6)
+CLOSER = Evidence("equal", 9e-9, 1e-8)
+DIFFERENT = Evidence("different", 0.25, 0.1)
+FURTHER = Evidence("different", 316.2, 0.1)
+
+
+def test_the_headline_is_the_error_closest_to_its_tolerance():
+    assert headline(claim(EQUAL, CLOSER, EQUAL), "equal") == CLOSER
+    assert headline(claim(EQUAL, Evidence("equal", 0.5, None)), "equal") == Evidence(
+        "equal", 0.5, None
+    )
+    assert headline(claim(EQUAL, Evidence("equal", None, None)), "equal") == EQUAL
+    assert headline(claim(Evidence("equal", 0.0, 0.0)), "equal") == Evidence("equal", 0.0, 0.0)
+
+
+def test_the_headline_is_the_largest_difference():
+    assert headline(claim(DIFFERENT, FURTHER, EQUAL), "different") == FURTHER
+    assert headline(claim(EQUAL), "different") is None
+    assert headline(claim(Evidence("raises", None, None)), "raises") is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "evidence", "found"),
+    [
+        ("holds", [EQUAL, DIFFERENT], EQUAL),
+        ("holds-if", [DIFFERENT, EQUAL], EQUAL),
+        ("holds", [DIFFERENT], DIFFERENT),
+        ("fails", [EQUAL, DIFFERENT], DIFFERENT),
+        ("fails", [EQUAL], EQUAL),
+        ("holds", [], None),
+    ],
+)
+def test_a_number_stands_for_a_claim(verdict, evidence, found):
+    assert measured(claim(*evidence, verdict=verdict)) == found
+
+
+@pytest.mark.parametrize(
+    ("verdict", "evidence", "text"),
+    [
+        ("holds", [EQUAL], "Measured: largest error 1e-07, tolerance 1e-06."),
+        ("holds", [Evidence("equal", 0.0, 0.0)], "Measured: largest error 0."),
+        ("fails", [DIFFERENT], "Measured: off by 0.25."),
+        (
+            "holds-if",
+            [EQUAL, FURTHER],
+            "Measured: largest error 1e-07, tolerance 1e-06; without its conditions off by 320.",
+        ),
+        ("fails", [Evidence("raises", None, None)], "Proven by what the cells assert and print."),
+        ("holds", [], "Proven by what the cells assert and print."),
+    ],
+)
+def test_the_summary_of_a_claim(verdict, evidence, text):
+    assert summary(claim(*evidence, verdict=verdict)) == text
+
+
+def test_a_broken_claim_shows_no_number():
+    assert summary(claim(EQUAL, broken=True)) == "Not proven in this build: see its log."
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0, "0"),
+        (1.234e-7, "1.2e-07"),
+        (99.4, "99"),
+        (316.2, "320"),
+        (2e7, "2e+07"),
+        (-150.0, "-150"),
+    ],
+)
+def test_numbers_are_short(number, text):
+    assert readable(number) == text
+
+
+def test_a_statement_as_plain_text():
+    body = nodes.container("")
+    body += nodes.paragraph(
+        "",
+        "",
+        nodes.Text("The\n sum "),
+        nodes.math("", "1 + 1"),
+        nodes.strong("", "", nodes.Text(" is")),
+    )
+    body += nodes.math_block("", "a = b")
+    assert plain_text(body) == "The sum $1 + 1$ is $a = b$"
+
+
+def test_the_anchor_and_the_title_of_a_claim():
+    assert (claim().anchor, claim().title) == ("claim-a1", "claim A1")

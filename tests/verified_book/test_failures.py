@@ -1,0 +1,474 @@
+"""Everything that must fail a build does so, and the log has its file, its line, the remedy."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.verified_book.books import (
+    CONFIG,
+    Block,
+    Book,
+    Build,
+    Part,
+    Parts,
+    cell,
+    claim,
+    expect,
+)
+
+pytestmark = pytest.mark.xdist_group("failures")
+
+MEND = "Mend the code"
+PROOF = cell("proven = 1\nassert proven")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Parts of a page of which one is to blame; its message and remedy must match the patterns."""
+
+    parts: Parts
+    culprit: Part
+    message: str
+    remedy: str
+
+
+def case(*parts: Part, message: str, remedy: str, culprit: int = -1) -> Case:
+    return Case(parts, parts[culprit], message, remedy)
+
+
+def with_options(name: str, **options: str) -> Block:
+    return Block("claim", "It is so.", name, options)
+
+
+# By name; of the kind of page ("md" or "rst"), which keeps the ids of claims apart.
+CASES: dict[str, Callable[[str], Case]] = {
+    "a cell raises": lambda kind: case(
+        cell("1 / 0"),
+        message=r"the cell raised an error\n.*ZeroDivisionError: division by zero",
+        remedy="tag it raises-exception",
+    ),
+    "a tagged cell raises": lambda kind: case(
+        cell("[][1]", tags="hide-input"),
+        message=r"the cell raised an error\n.*IndexError",
+        remedy="Mend the cell",
+    ),
+    "a cell raises nothing": lambda kind: case(
+        cell("calm = 1", tags="raises-exception"),
+        message="the cell is tagged raises-exception, but raised nothing",
+        remedy="remove the tag",
+    ),
+    "a wrong digit": lambda kind: case(
+        cell("print('tensor([[0.2500, 0.5000],\\n        [2.5000, 0.1250]])')"),
+        expect("tensor([[0.25, 0.5],\n        [2.5, 0.126]])"),
+        message=r"the output differs from the expected one\n"
+        r"--- expected\n\+\+\+ executed\n@@ .* @@\n"
+        r" tensor\(\[\[0\.25, 0\.5\],\n"
+        r"-        \[2\.5, 0\.126\]\]\)\n"
+        r"\+        \[2\.5000, 0\.1250\]\]\)",
+        remedy=MEND,
+    ),
+    "a changed shape": lambda kind: case(
+        cell("import numpy\nnumpy.ones((2, 3)).shape"),
+        expect("(2, 4)"),
+        message=r"the output differs from the expected one\n.*-\(2, 4\)\n\+\(2, 3\)",
+        remedy=MEND,
+    ),
+    "a block after prose": lambda kind: case(
+        "Prose.",
+        expect("after prose"),
+        message="expect-output: no code cell directly before it",
+        remedy="right after the cell whose output it holds",
+    ),
+    "two blocks": lambda kind: case(
+        cell("6 * 7"),
+        expect("42"),
+        expect("4..."),
+        message="expect-output: no code cell directly before it",
+        remedy="one block a cell",
+    ),
+    "a vacuous block": lambda kind: case(
+        cell("'vacuous'"),
+        expect("... ..."),
+        message="expect-output: the block agrees with any output",
+        remedy="a part of it only",
+    ),
+    "an empty block": lambda kind: case(
+        cell("'empty'"),
+        expect(""),
+        message="expect-output: the block is empty",
+        remedy="Write what the reader must see",
+    ),
+    "a missing block": lambda kind: case(
+        cell("'without a block'"),
+        message="text output without an expect-output block\n'without a block'",
+        remedy="make accept",
+    ),
+    "a printed text without a block": lambda kind: case(
+        cell("print('printed')\n3 + 4"),
+        message="text output without an expect-output block\nprinted\n7",
+        remedy="make accept",
+    ),
+    "nothing printed": lambda kind: case(
+        cell("nothing = 0"),
+        expect("nothing is printed"),
+        message="expected output, but the cell printed nothing; expected:\nnothing is printed",
+        remedy="remove the block",
+    ),
+    "stderr": lambda kind: case(
+        cell("import sys\nprint('oops', file=sys.stderr)"),
+        message="the cell wrote to stderr\noops",
+        remedy="allow-stderr",
+    ),
+    "a warning": lambda kind: case(
+        cell("import warnings\nwarnings.warn('beware')"),
+        message="the cell wrote to stderr\n.*UserWarning: beware",
+        remedy="Silence its cause",
+    ),
+    "a cell of a claim raises": lambda kind: case(
+        claim(f"raises-{kind}"),
+        cell("assert not proven_before", tags="hide-input"),
+        message=f"claim raises-{kind} no longer holds: the cell raised an error\n.*NameError",
+        remedy="Mend the cell",
+    ),
+    "a block of a claim differs": lambda kind: case(
+        claim(f"differs-{kind}"),
+        cell("2.5"),
+        expect("2.6"),
+        message=f"claim differs-{kind} no longer holds: the output differs",
+        remedy=MEND,
+    ),
+    "no proof": lambda kind: case(
+        claim(f"unproven-{kind}"),
+        "Only prose.",
+        message=f"claim unproven-{kind} has no proof",
+        remedy="right after it",
+        culprit=0,
+    ),
+    "a proof after the next heading": lambda kind: case(
+        claim(f"heading-{kind}"),
+        "## A heading",
+        PROOF,
+        message=f"claim heading-{kind} has no proof",
+        remedy="right after it",
+        culprit=0,
+    ),
+    "a proof after the next claim": lambda kind: case(
+        claim(f"first-{kind}"),
+        claim(f"second-{kind}"),
+        cell("assert proven"),
+        message=f"claim first-{kind} has no proof",
+        remedy="right after it",
+        culprit=0,
+    ),
+    "a proof that expects nothing": lambda kind: case(
+        claim(f"vain-{kind}"),
+        cell("vain = 1"),
+        message=f"the proof of claim vain-{kind} cannot fail",
+        remedy="equivalent",
+        culprit=0,
+    ),
+    "a proof that asserts a constant": lambda kind: case(
+        claim(f"constant-{kind}"),
+        cell("assert 1 == 1, 'never'"),
+        message=f"the proof of claim constant-{kind} cannot fail",
+        remedy="assert something",
+        culprit=0,
+    ),
+    "a proof that does not run": lambda kind: case(
+        claim(f"skipped-{kind}"),
+        cell("assert proven == 2", tags="skip-execution"),
+        message=f"the proof of claim skipped-{kind} cannot fail",
+        remedy="assert something",
+        culprit=0,
+    ),
+    "an unknown verdict": lambda kind: case(
+        claim(f"verdict-{kind}", verdict="maybe"),
+        cell("assert proven, 1"),
+        message="claim: unknown verdict 'maybe'",
+        remedy="holds, holds-if, fails",
+        culprit=0,
+    ),
+    "an empty verdict": lambda kind: case(
+        claim(f"empty-{kind}", verdict=""),
+        cell("assert proven, 2"),
+        message="claim: unknown verdict ''",
+        remedy="holds, holds-if, fails",
+        culprit=0,
+    ),
+    "an unknown note": lambda kind: case(
+        claim(f"note-{kind}", note="diary"),
+        cell("assert proven, 3"),
+        message="claim: unknown note 'diary'",
+        remedy="book, other",
+        culprit=0,
+    ),
+    "an unknown option": lambda kind: case(
+        with_options(f"option-{kind}", note="book", verdict="holds", proof="below"),
+        cell("assert proven, 4"),
+        message="claim: unknown option :proof:",
+        remedy=":note:, :verdict:",
+        culprit=0,
+    ),
+    "a missing verdict": lambda kind: case(
+        with_options(f"no-verdict-{kind}", note="book"),
+        cell("assert proven, 5"),
+        message="claim: option :verdict: is missing",
+        remedy="holds, holds-if, fails",
+        culprit=0,
+    ),
+    "a missing note": lambda kind: case(
+        with_options(f"no-note-{kind}", verdict="holds"),
+        cell("assert proven, 6"),
+        message="claim: option :note: is missing",
+        remedy="book, other",
+        culprit=0,
+    ),
+    "no id": lambda kind: case(
+        claim(""),
+        cell("assert proven, 7"),
+        message="claim: it has no id",
+        remedy="claim A3",
+        culprit=0,
+    ),
+    "two words for an id": lambda kind: case(
+        claim(f"two words-{kind}"),
+        cell("assert proven, 8"),
+        message=f"claim: 'two words-{kind}' is no id",
+        remedy="one word",
+        culprit=0,
+    ),
+    "no statement": lambda kind: case(
+        claim(f"silent-{kind}", statement=""),
+        cell("assert proven, 9"),
+        message=f"claim silent-{kind} states nothing",
+        remedy="as its body",
+        culprit=0,
+    ),
+    "a reference to no claim": lambda kind: case(
+        f"See {{claim}}`nowhere-{kind}` for more.",
+        message=f"a reference to the claim nowhere-{kind}, which does not exist",
+        remedy=f"The claims of the book are: .*raises-{kind}, ",
+    ),
+    "a reference to no claim in a list": lambda kind: Case(
+        [f"- An item.\n- See {{claim}}`listed-{kind}`."],
+        f"- See {{claim}}`listed-{kind}`.",
+        f"a reference to the claim listed-{kind}, which does not exist",
+        "The claims of the book are: ",
+    ),
+    "content in an index": lambda kind: case(
+        Block("claims-index", f"- raises-{kind}"),
+        message="claims-index: it has no content",
+        remedy="Remove",
+    ),
+    "an option of an index": lambda kind: case(
+        Block("claims-index", options={"note": "book"}),
+        message="claims-index: unknown option :note:",
+        remedy="The options of this directive are: none",
+    ),
+    "a block after a cell that is not shown": lambda kind: case(
+        cell("'hidden'", tags="remove-cell"),
+        expect("'hidden'"),
+        message="expect-output: no code cell directly before it",
+        remedy="right after the cell",
+    ),
+    "an error in a cell that is not shown": lambda kind: case(
+        cell("{}['key']", tags="remove-cell"),
+        message=r"the cell raised an error\n.*KeyError: 'key'",
+        remedy="Mend the cell",
+    ),
+}
+
+MARKDOWN_ONLY: dict[str, Callable[[str], Case]] = {
+    "a nested cell": lambda kind: Case(
+        [Block("note", [cell("'nested'")])],
+        cell("'nested'"),
+        "code-cell: MyST-NB does not run this cell",
+        "top level of a page with a kernelspec",
+    ),
+}
+
+RST_ONLY: dict[str, Callable[[str], Case]] = {
+    "an empty cell": lambda kind: case(
+        cell(""), message="code-cell: the cell is empty", remedy="remove it"
+    ),
+    "an option of a cell": lambda kind: case(
+        Block("code-cell", "optional = 1", options={"tag": "x"}),
+        message="code-cell: unknown option :tag:",
+        remedy="The options of this directive are: :tags:",
+    ),
+    "a nested cell raises": lambda kind: Case(
+        [Block("note", ["Nested:", cell("1 % 0")])],
+        cell("1 % 0"),
+        "the cell raised an error\n.*ZeroDivisionError",
+        "Mend the cell",
+    ),
+    "a nested block differs": lambda kind: Case(
+        [Block("note", [Block("admonition", [cell("8 * 8"), expect("65")], "Deep")])],
+        expect("65"),
+        r"the output differs from the expected one\n.*-65\n\+64",
+        MEND,
+    ),
+}
+
+ALL = {
+    "md": {name: make("md") for name, make in (CASES | MARKDOWN_ONLY).items()},
+    "rst": {name: make("rst") for name, make in (CASES | RST_ONLY).items()},
+}
+FILES = {"md": "broken.md", "rst": "broken_too.rst"}
+TWICE = {"md": claim("twice", "It is said."), "rst": claim("twice", "It is said again.")}
+
+HOOK = """\
+def hook():
+    raise RuntimeError("in a hook")
+
+get_ipython().events.register("post_execute", hook)"""
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    pages: dict[str, Parts] = {"index.md": ["# A broken book"]}
+    for kind, cases in ALL.items():
+        parts: list[Part] = ["# Broken", PROOF]
+        for name, broken in cases.items():
+            parts += [f"## {name}", *broken.parts]
+        pages[FILES[kind]] = [*parts, "## Twice", TWICE[kind], cell("assert proven != 2")]
+    pages["hook.md"] = ["# Hook", cell(HOOK)]
+    pages["plain.md"] = []
+    made = Book(tmp_path_factory.mktemp("broken"), pages)
+    made.write("book/plain.md", "# Without front matter\n\n```{code-cell}\n1\n```\n")
+    return made
+
+
+@pytest.fixture(scope="module")
+def build(book: Book) -> Build:
+    return book.build()
+
+
+@pytest.fixture(scope="module")
+def second_build(book: Book, build: Build) -> Build:
+    return book.build()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for kind, cases in ALL.items() for name in cases]
+)
+def test_is_named_with_file_line_and_remedy(book: Book, build: Build, name: str, kind: str):
+    broken, file = ALL[kind][name], FILES[kind]
+    line = book.line_of(broken.culprit, file)
+    there = [failure for failure in build.failures if (failure.file, failure.line) == (file, line)]
+    assert len(there) == 1, build.log
+    assert re.match(broken.message, there[0].message, re.DOTALL), there[0].message
+    assert re.search(broken.remedy, there[0].remedy), there[0].remedy
+
+
+@pytest.mark.parametrize(("kind", "other"), [("md", "rst"), ("rst", "md")])
+def test_two_claims_with_one_id(book: Book, build: Build, kind: str, other: str):
+    place = (FILES[kind], book.line_of(TWICE[kind], FILES[kind]))
+    (failure,) = [f for f in build.failures if (f.file, f.line) == place]
+    line = book.line_of(TWICE[other], FILES[other])
+    message = f"two claims with the id twice; the other is at .*/{FILES[other]}:{line}"
+    assert re.fullmatch(message, failure.message)
+    assert failure.remedy == "Give one of them another id."
+
+
+def test_an_error_in_a_display_hook(book: Book, build: Build):
+    failure, *_ = [failure for failure in build.failures if failure.file == "hook.md"]
+    assert failure.line == book.line_of(cell(HOOK), "hook.md")
+    assert "RuntimeError: in a hook" in failure.message
+
+
+def test_a_cell_on_a_page_without_front_matter(build: Build):
+    (failure,) = [failure for failure in build.failures if failure.file == "plain.md"]
+    assert failure.line == 3
+    assert failure.message == "code-cell: MyST-NB does not run this cell"
+
+
+def test_nothing_else_fails(book: Book, build: Build):
+    expected = {
+        (FILES[kind], book.line_of(broken.culprit, FILES[kind]))
+        for kind, cases in ALL.items()
+        for broken in cases.values()
+    }
+    expected |= {(FILES[k], book.line_of(part, FILES[k])) for k, part in TWICE.items()}
+    expected |= {("hook.md", book.line_of(cell(HOOK), "hook.md")), ("plain.md", 3)}
+    assert {(failure.file, failure.line) for failure in build.failures} == expected
+
+
+def test_the_build_fails_and_says_how_much(build: Build):
+    assert build.status == 1
+    summary = (
+        f"ERROR: {len(build.failures)} failed check(s) in the book; claims that no longer hold: "
+    )
+    assert f"{summary}differs-md, differs-rst, raises-md, raises-rst\n" in build.log
+
+
+def test_the_site_is_written_all_the_same(build: Build):
+    assert "ZeroDivisionError" in build.pages["broken.html"]
+    proven = {claim["id"] for claim in build.claims if claim["proven"]}
+    for name in (
+        "unproven",
+        "heading",
+        "first",
+        "vain",
+        "constant",
+        "skipped",
+        "raises",
+        "differs",
+    ):
+        assert not {f"{name}-md", f"{name}-rst"} & proven, name
+    assert {"second-md", "second-rst"} <= proven
+
+
+def test_an_unchanged_build_fails_again_without_running_a_cell(build: Build, second_build: Build):
+    assert second_build.status == 1
+    assert second_build.executed == set()
+    assert second_build.failures == build.failures
+
+
+def late_page(kind: str) -> list[Part]:
+    """A page whose third cell takes too long, and which expects much of those after it."""
+    return [
+        "# Late",
+        claim(f"early-{kind}"),
+        cell("early = 1\nassert early"),
+        claim(f"slow-{kind}", "It is slow."),
+        cell("early"),
+        expect("1"),
+        cell("import time\ntime.sleep(60)"),
+        expect("done"),
+        claim(f"later-{kind}", "It is later."),
+        cell("assert early == 1"),
+        cell("'later'"),
+        expect("'later'"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Book, Build]:
+    pages: dict[str, Parts] = {"index.md": ["# Slow"]}
+    pages |= {f"late.{kind}": late_page(kind) for kind in ("md", "rst")}
+    del pages["late.rst"]
+    pages["later.rst"] = late_page("rst")
+    config = CONFIG.replace("timeout: 60", "timeout: 2")
+    book = Book(tmp_path_factory.mktemp("stopped"), pages, config)
+    return book, book.build()
+
+
+@pytest.mark.parametrize("file", ["late.md", "later.rst"])
+def test_a_cell_that_runs_past_its_time_limit(stopped: tuple[Book, Build], file: str):
+    book, build = stopped
+    (failure,) = [failure for failure in build.failures if failure.file == file]
+    assert failure.line == book.line_of(cell("import time\ntime.sleep(60)"), file)
+    assert "past its time limit of 2 seconds; no later cell has run" in failure.message
+    assert "execute.timeout" in failure.remedy
+    assert build.status == 1
+
+
+def test_claims_of_cells_that_did_not_run_are_not_proven(stopped: tuple[Book, Build]):
+    _, build = stopped
+    proven = {claim["id"]: claim["proven"] for claim in build.claims}
+    for kind in ("md", "rst"):
+        names = [f"early-{kind}", f"slow-{kind}", f"later-{kind}"]
+        assert [proven[name] for name in names] == [True, False, False]

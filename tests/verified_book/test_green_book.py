@@ -1,0 +1,283 @@
+"""A whole book that builds without a warning: what it shows and what it publishes."""
+
+import re
+import sys
+from importlib import metadata
+
+import pytest
+
+from tests.verified_book.books import (
+    JUPYTER_BOOK,
+    Block,
+    Book,
+    Build,
+    Part,
+    Parts,
+    cell,
+    claim,
+    expect,
+    words,
+)
+
+pytestmark = pytest.mark.xdist_group("green book")
+
+STRICT = ("-W", "-n", "--keep-going")
+GLUE = "from myst_nb import glue\nglue('width', 2.54321, display=False)"
+
+
+def evidence(*arguments: object) -> str:
+    return f"from evidence import Evidence\nEvidence{arguments}"
+
+
+def solution(label: str, parts: Parts, suffix: str) -> Parts:
+    """A solution with cells: gated in MyST, whose cells run at the top level only."""
+    if suffix == ".rst":
+        return [Block("solution", parts, label)]
+    return [Block("solution-start", "", label), *parts, Block("solution-end")]
+
+
+def chapter(kind: str) -> list[Part]:
+    """One of everything that a chapter may have; `kind` keeps ids and labels apart."""
+    proof = cell("assert 2 > one")
+    exercise = Block("exercise", "How much is six times seven?", options={"label": f"six-{kind}"})
+    return [
+        f"# Chapter {kind} with {{claim}}`S{kind}` in its title",
+        claim(f"S{kind}", f"The sum {{math}}`1 + 1` is **two**, see {{claim}}`F{kind}`."),
+        "Words in between.",
+        cell("one = 1\none + one"),
+        expect("2"),
+        cell(evidence("equal", 2e-7, 1e-6, "equal: 2.0e-07", "equal: ..."), tags="hide-input"),
+        expect("equal: ..."),
+        cell(evidence("equal", 1e-9, 2e-9)),
+        expect("equal: 1.00e-09, tolerance 2e-09"),
+        "Words after it.",
+        claim(f"I{kind}", "If so.", "other", "holds-if"),
+        cell(evidence("different", 316.2, 0.5)),
+        expect("different: 316.2, tolerance 0.5"),
+        cell(evidence("equal", 0.0, None)),
+        expect("equal: 0.0, tolerance None"),
+        "## A heading",
+        claim(f"F{kind}", "It does not.", "other", "fails"),
+        cell(evidence("different", 0.25, 0.1)),
+        expect("different: 0.25, tolerance 0.1"),
+        claim(f"P{kind}", "It is asserted."),
+        Block("note", ["Because:", proof]) if kind == "rst" else proof,
+        "## Cells of every kind",
+        cell(GLUE),
+        "It is {glue:text}`width:.2f` wide.",
+        cell("'removed'", tags="remove-cell"),
+        cell("'no output'", tags="remove-output"),
+        cell("print('no code')", tags="remove-input"),
+        expect("no code"),
+        cell("raise ValueError('for the reader')", tags="raises-exception, hide-output"),
+        cell("import sys\nprint('a log', file=sys.stderr)", tags="allow-stderr"),
+        cell("never", tags="skip-execution"),
+        cell("from IPython.display import HTML\nHTML('<b>shown</b>')"),
+        cell("print('\\x1b[31mred\\x1b[0m')\n[0.123456]"),
+        expect("red\n[0.123]"),
+        exercise,
+        *solution(f"six-{kind}", ["Multiply:", cell("6 * 7"), expect("42")], kind),
+        "## The end",
+        "No cell after this.",
+    ]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    pages: dict[str, Parts] = {
+        "index.md": ["# A book", "First, {claim}`Imd`.", Block("claims-index")],
+        "one.md": chapter("md"),
+        "deep/two.rst": chapter("rst"),
+    }
+    return Book(tmp_path_factory.mktemp("green"), pages)
+
+
+@pytest.fixture(scope="module")
+def build(book: Book) -> Build:
+    return book.build(*STRICT)
+
+
+PAGES = {"md": "one.html", "rst": "deep/two.html"}
+
+
+@pytest.fixture(params=PAGES)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def text(build: Build, kind: str) -> str:
+    """The chapter that the site shows, without the theme around it."""
+    return build.article(PAGES[kind])
+
+
+def claim_box(text: str, name: str) -> str:
+    """A claim's frame with its proof."""
+    frames = text.split('<div class="settled')
+    (found,) = [frame for frame in frames if f'id="claim-{name.lower()}"' in frame]
+    return found
+
+
+def test_it_is_green_and_says_what_it_checked(build: Build):
+    assert build.status == 0, build.log
+    assert "verified_book: 18 outputs as expected, 8 claims settled\n" in build.log
+    assert build.failures == []
+
+
+def test_expected_blocks_leave_no_trace(build: Build):
+    for path in build.site.rglob("*"):
+        if path.suffix in (".html", ".js") and path.is_file():
+            page = path.read_text(encoding="utf-8", errors="replace")
+            assert "expect-output" not in page, path
+            assert "expected_output" not in page, path
+            assert "1.00e-09" not in page, path  # written in expected blocks only
+
+
+def test_a_claim_shows_its_number_note_verdict_and_evidence(text: str, kind: str):
+    first = {"md": 1, "rst": 5}[kind]
+    name = f"S{kind}"
+    box = claim_box(text, name)
+    assert f'<a class="claim-number reference internal" href="#claim-{name.lower()}">' in box
+    assert words(box).startswith(
+        f'settled-holds docutils container"> Claim {first} {name} · this book holds The sum'
+    )
+    assert "Measured: largest error 1e-09, tolerance 2e-09." in box
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "measured"),
+    [
+        ("I", "other notes holds if", "largest error 0; without its conditions off by 320."),
+        ("F", "other notes fails", "Measured: off by 0.25."),
+        ("P", "this book holds", "Proven by what the cells assert and print."),
+    ],
+)
+def test_each_verdict_has_its_words(text: str, kind: str, name: str, verdict: str, measured: str):
+    box = words(claim_box(text, f"{name}{kind}"))
+    assert f"{name}{kind} · {verdict}" in box
+    assert measured in box
+
+
+def test_the_frame_of_a_claim_ends_after_its_last_cell(text: str):
+    frame = text[text.index('<div class="settled settled-holds docutils') :]
+    inside = frame[: frame.index("<p>Words after it.</p>")]
+    assert "Words in between." in inside
+    assert inside.count("<div") == inside.count("</div>")
+    rest = text[text.index("Cells of every kind") :]
+    assert "settled" not in rest
+
+
+def test_references_link_to_claims_by_number(build: Build, text: str, kind: str):
+    third = {"md": 3, "rst": 7}[kind]
+    link = f'href="#claim-f{kind}" title="It does not."><span>claim {third}</span></a>'
+    assert link in claim_box(text, f"S{kind}")
+    assert 'href="one.html#claim-imd" title="If so."><span>claim 2</span></a>' in build.article(
+        "index.html"
+    )
+
+
+def test_a_reference_in_a_title_is_text_where_titles_are_repeated(build: Build, kind: str):
+    title = f"Chapter {kind} with claim S{kind} in its title"
+    assert title in words(build.sidebar("index.html"))
+    shown = words(build.article(PAGES[kind]))
+    number = {"md": 1, "rst": 5}[kind]
+    assert f"Chapter {kind} with claim {number} in its title" in shown
+
+
+def test_values_are_pasted_into_prose(text: str):
+    assert "It is 2.54 wide." in words(text)
+
+
+def test_tags_show_and_hide_cells(text: str):
+    section = text[text.index("Cells of every kind") : text.index('class="exercise')]
+    assert "removed" not in section
+    assert section.count("no output") == 1  # the code
+    assert section.count("no code") == 1  # the output
+    assert "ValueError: for the reader" in re.sub(r"<[^>]+>", "", section)
+    assert "Show code cell output" in section
+    assert 'class="output stderr' in section
+    assert "never" in section
+    assert "<b>shown</b>" in section
+    assert "[0.123456]" in section
+
+
+def test_an_exercise_has_its_solution_with_the_output(text: str, kind: str):
+    exercise = text[text.index('class="exercise') :]
+    assert re.search(r"Exercise \d.*How much is six times seven\?", words(exercise))
+    solved = text[text.index('class="solution') :]
+    inside = solved[: solved.index("The end")]
+    assert re.search(r"Solution to Exercise \d.*Multiply: 6 \* 7 42", words(inside))
+
+
+def test_the_index_counts_and_lists_every_claim(build: Build):
+    index = build.article("index.html")
+    counts, book, other = re.findall(r"<tbody>.*?</tbody>", index, re.DOTALL)
+    assert words(counts) == "this book 4 0 0 4 other notes 0 2 2 4 all 4 2 2 8"
+    assert re.findall(r"(\d+) · (\w+)", words(book)) == [
+        *[("1", "Smd"), ("4", "Pmd")],
+        *[("5", "Srst"), ("8", "Prst")],
+    ]
+    assert re.findall(r"(\d+) · (\w+)", words(other)) == [
+        *[("2", "Imd"), ("3", "Fmd")],
+        *[("6", "Irst"), ("7", "Frst")],
+    ]
+    assert index.index("This book") < index.index("Other notes")
+
+
+def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build):
+    index = build.article("index.html")
+    row = index[index.index("· Srst") :]
+    row = row[: row.index("</tr>")]
+    assert r'<span class="math notranslate nohighlight">\(1 + 1\)</span>' in row
+    assert '<a class="reference internal" href="deep/two.html#claim-frst"' in row
+    assert "largest error 1e-09, tolerance 2e-09." in words(row)
+    assert words(row).endswith("Chapter rst with claim Srst in its title")
+
+
+def test_the_list_of_claims_is_published_as_json(build: Build):
+    versions = {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "numpy": metadata.version("numpy"),
+    }
+    claims = {item["id"]: item for item in build.claims}
+    assert [item["number"] for item in build.claims] == list(range(1, 9))
+    assert claims["Imd"] == {
+        "id": "Imd",
+        "number": 2,
+        "note": "other",
+        "verdict": "holds-if",
+        "text": "If so.",
+        "page": "one.html#claim-imd",
+        "error": 0.0,
+        "tolerance": None,
+        "versions": versions,
+        "proven": True,
+        "evidence": [
+            {"kind": "different", "error": 316.2, "tolerance": 0.5},
+            {"kind": "equal", "error": 0.0, "tolerance": None},
+        ],
+    }
+    frst = claims["Frst"]
+    assert (frst["page"], frst["error"], frst["tolerance"]) == (
+        "deep/two.html#claim-frst",
+        0.25,
+        0.1,
+    )
+    assert claims["Srst"]["text"] == "The sum $1 + 1$ is two, see claim Frst."
+    assert (claims["Prst"]["error"], claims["Prst"]["evidence"]) == (None, [])
+
+
+@pytest.fixture(scope="module")
+def plain_build(book: Book, build: Build) -> Build:
+    """The same book, built by Sphinx itself."""
+    book.run([sys.executable, "-c", JUPYTER_BOOK, "config", "sphinx", "book"], build.site)
+    site = book.folder / "book/_build/plain"  # next to the other, so that they share the cache
+    command = [sys.executable, "-m", "sphinx", *STRICT, "-b", "html", "book", str(site)]
+    return book.run(command, site)
+
+
+def test_plain_sphinx_builds_the_same_book(build: Build, plain_build: Build):
+    assert plain_build.status == 0, plain_build.log
+    assert plain_build.claims == build.claims
+    for page in PAGES.values():
+        assert words(plain_build.article(page)) == words(build.article(page))

@@ -1,0 +1,228 @@
+"""The life of a book: what a build runs again, and what it shows, after each kind of change."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.verified_book.books import (
+    Block,
+    Book,
+    Build,
+    Part,
+    Parts,
+    cell,
+    claim,
+    expect,
+    line_of,
+    page,
+    words,
+)
+
+pytestmark = pytest.mark.xdist_group("incremental")
+
+STRICT = ("-W", "-n", "--keep-going")
+
+SOUND = "def twice(x):\n    return 2 * x\n"
+BROKEN = "def twice(x):\n    return 2 * x + 1\n"
+
+ONE = claim("one", "It is twice as much.")
+TWO = claim("two", "It is even.")
+USE = cell("from watched import twice\ntwice(21)")
+INDEX: Parts = ["# A book", "See {claim}`two`.", Block("claims-index")]
+EVEN = cell("assert twice(3) % 2 == 0")
+FIRST: Parts = ["# First", ONE, USE, expect("42"), "## Prose", "Old prose."]
+SECOND: Parts = ["# Second", TWO, USE, expect("42"), EVEN, "## More", "See {claim}`one`."]
+
+
+@dataclass(frozen=True)
+class Life:
+    """A book and its builds, each after one change."""
+
+    book: Book
+    builds: dict[str, Build]
+
+
+def replaced(parts: Parts, old: Part, new: Part) -> list[Part]:
+    return [new if part == old else part for part in parts]
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+    pages = {"index.md": INDEX, "first.md": FIRST, "second.rst": SECOND}
+    book = Book(tmp_path_factory.mktemp("life"), pages)
+    book.write("src/watched.py", SOUND)
+    builds: dict[str, Build] = {}
+
+    def build(after: str) -> None:
+        builds[after] = book.build(*STRICT)
+
+    build("nothing")
+    build("no change")
+    book.write("src/watched.py", BROKEN)
+    build("a broken source")
+    build("no change to a broken source")
+    book.write("src/watched.py", SOUND)
+    build("the source mended")
+    first = replaced(FIRST, "Old prose.", "New prose.")
+    book.write_page("first.md", first)
+    build("other prose")
+    second = replaced(SECOND, USE, cell("from watched import twice\ntwice(20) + 2"))
+    book.write_page("second.rst", second)
+    build("another cell")
+    first[1:1] = [claim("zero", "It is there."), cell("import watched\nassert watched"), "## One"]
+    book.write_page("first.md", first)
+    build("another claim before")
+    book.write_toc(["index.md", "second.rst", "first.md"])
+    build("another order")
+    first = replaced(first, "# First", "# A first chapter")
+    first = replaced(first, ONE, claim("one", "It is double."))
+    book.write_page("first.md", first)
+    build("another title and statement")
+    second.remove(TWO)
+    book.write_page("second.rst", second)
+    first[1:1] = [TWO, cell("import watched\nassert watched.twice(2) == 4"), "## Zero"]
+    book.write_page("first.md", first)
+    build("a claim moved")
+    book.write_toc(["index.md", "second.rst"])
+    (book.folder / "book/first.md").unlink()
+    build("a page removed")
+    return Life(book, builds)
+
+
+def numbers(build: Build) -> dict[str, int]:
+    return {item["id"]: item["number"] for item in build.claims}
+
+
+GREEN = [
+    "nothing",
+    "no change",
+    "the source mended",
+    "other prose",
+    "another cell",
+    "another claim before",
+    "another order",
+    "another title and statement",
+    "a claim moved",
+]
+
+
+@pytest.mark.parametrize("after", GREEN)
+def test_green_after(life: Life, after: str):
+    assert life.builds[after].status == 0, life.builds[after].log
+
+
+@pytest.mark.parametrize(
+    ("after", "executed"),
+    [
+        ("nothing", {"first.md", "second.rst"}),
+        ("no change", set()),
+        ("a broken source", {"first.md", "second.rst"}),
+        ("no change to a broken source", set()),
+        ("the source mended", set()),
+        ("other prose", set()),
+        ("another cell", {"second.rst"}),
+        ("another claim before", {"first.md"}),
+        ("another order", set()),
+        ("another title and statement", set()),
+    ],
+)
+def test_runs_the_cells_of(life: Life, after: str, executed: set[str]):
+    assert life.builds[after].executed == executed
+
+
+def test_an_unchanged_build_reads_nothing(life: Life):
+    assert "0 added, 0 changed, 0 removed" in life.builds["no change"].log
+
+
+def test_changed_prose_is_shown(life: Life):
+    build = life.builds["other prose"]
+    assert "New prose." in build.article("first.html")
+    assert "0 added, 1 changed, 0 removed" in build.log
+
+
+@pytest.mark.parametrize("after", ["a broken source", "no change to a broken source"])
+def test_a_broken_source_breaks_the_claims(life: Life, after: str):
+    build = life.builds[after]
+    assert build.status == 1
+    differs = "the output differs from the expected one\n--- expected\n+++ executed\n"
+    found = [(f.file, f.line, f.message.partition("@@")[0]) for f in build.failures]
+    first = line_of(expect("42"), page(FIRST, ".md"), ".md")
+    second, even = [line_of(part, page(SECOND, ".rst"), ".rst") for part in (expect("42"), EVEN)]
+    assert found[:2] == [
+        ("first.md", first, f"claim one no longer holds: {differs}"),
+        ("second.rst", second, f"claim two no longer holds: {differs}"),
+    ]
+    assert found[2][:2] == ("second.rst", even)
+    assert found[2][2].startswith("claim two no longer holds: the cell raised an error\n")
+    assert "claims that no longer hold: one, two\n" in build.log
+    assert [item["proven"] for item in build.claims] == [False, False]
+    assert "not proven" in words(build.article("index.html"))
+
+
+def test_the_index_recovers_when_the_source_is_mended(life: Life):
+    build = life.builds["the source mended"]
+    assert all(item["proven"] for item in build.claims)
+    assert "not proven" not in words(build.article("index.html"))
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("nothing", {"one": 1, "two": 2}),
+        ("another claim before", {"zero": 1, "one": 2, "two": 3}),
+        ("another order", {"two": 1, "zero": 2, "one": 3}),
+        ("a claim moved", {"two": 1, "zero": 2, "one": 3}),
+    ],
+)
+def test_claims_are_numbered_in_reading_order_everywhere(
+    life: Life, after: str, expected: dict[str, int]
+):
+    build = life.builds[after]
+    assert {item["id"]: item["number"] for item in build.claims} == expected
+    assert f"See claim {expected['two']} ." in words(build.article("index.html"))
+    assert f"See claim {expected['one']} ." in words(build.article("second.html"))
+    assert f"Claim {expected['one']} one ·" in words(build.article("first.html"))
+    home = "first.html" if after == "a claim moved" else "second.html"
+    assert f"Claim {expected['two']} two ·" in words(build.article(home))
+    for name, number in expected.items():
+        assert f"{number} · {name} " in words(build.article("index.html"))
+
+
+def test_a_new_order_is_in_every_sidebar(life: Life):
+    for after, order in [("another claim before", 1), ("another order", -1)]:
+        build = life.builds[after]
+        for name in ("index.html", "first.html", "second.html"):
+            sidebar = words(build.sidebar(name))
+            places = [sidebar.index("First"), sidebar.index("Second")]
+            assert places == sorted(places)[::order], (after, name)
+
+
+def test_a_new_title_is_in_the_index_of_claims(life: Life):
+    assert "A first chapter" not in words(life.builds["another order"].article("index.html"))
+    assert "A first chapter" in words(
+        life.builds["another title and statement"].article("index.html")
+    )
+
+
+def test_a_new_statement_is_in_the_index_and_in_references(life: Life):
+    build = life.builds["another title and statement"]
+    assert "It is double." in build.article("index.html")
+    assert 'title="It is double."' in build.article("second.html")
+
+
+def test_references_follow_a_claim_to_another_page(life: Life):
+    before, after = life.builds["another order"], life.builds["a claim moved"]
+    assert 'href="second.html#claim-two"' in before.article("index.html")
+    assert 'href="second.html#claim-two"' not in after.article("index.html")
+    assert 'href="first.html#claim-two"' in after.article("index.html")
+
+
+def test_the_claims_of_a_removed_page_are_gone(life: Life):
+    build = life.builds["a page removed"]
+    assert build.status == 1
+    assert build.claims == []
+    assert [(failure.file, failure.message) for failure in build.failures] == [
+        ("index.md", "a reference to the claim two, which does not exist"),
+        ("second.rst", "a reference to the claim one, which does not exist"),
+    ]
+    assert "all 0 0 0 0" in words(build.article("index.html"))
