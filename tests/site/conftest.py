@@ -1,0 +1,165 @@
+"""The built site, a server for it on this machine, and a browser that has visited every page."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# A host that sends this header lets a page load nothing from anywhere else.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:"
+)
+DESKTOP = {"width": 1300, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="session")
+def html() -> Path:
+    """The folder of the built site; the build is quick when nothing has changed."""
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [program, "build", "book/", "-W", "-n", "--keep-going"]
+    build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if build.returncode:
+        pytest.fail(f"the book does not build:\n{build.stderr[-4000:]}")
+    return ROOT / "book" / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def pages(html: Path) -> dict[str, BeautifulSoup]:
+    """Every page that can be reached from the first one, by its path."""
+    found: dict[str, BeautifulSoup] = {}
+    ahead = ["index.html"]
+    while ahead:
+        name = ahead.pop()
+        file = html / name
+        if name in found or not file.is_file():  # test_links.py reports what is missing
+            continue
+        found[name] = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
+        links = [urlsplit(urljoin(name, tag["href"])) for tag in found[name].select("[href]")]
+        ahead += [
+            unquote(link.path) for link in links if not link.netloc and link.path.endswith(".html")
+        ]
+    return dict(sorted(found.items()))
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves files under a policy that allows the site's own resources only."""
+
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", POLICY)
+        super().end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Keeps the output of the tests free of requests."""
+
+
+@pytest.fixture(scope="session")
+def address(html: Path) -> Iterator[str]:
+    """The address of the site."""
+    handler = partial(Handler, directory=str(html))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, as installed on this machine."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        reason = f"the site is tested in Chromium; install one of {', '.join(BROWSERS)}"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        # Chromium refuses to run as root, which is who runs in a container, with its sandbox.
+        chromium = playwright.chromium.launch(
+            executable_path=program, chromium_sandbox=os.geteuid() != 0
+        )
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Visit:
+    """What a browser notices on one page."""
+
+    messages: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    maths: dict[str, Any] = field(default_factory=dict)
+    markup: list[str] = field(default_factory=list)
+    unnamed_images: list[str] = field(default_factory=list)
+    themes: dict[str, str] = field(default_factory=dict)
+    too_wide: dict[str, list[str]] = field(default_factory=dict)
+    faint: dict[str, list[str]] = field(default_factory=dict)
+
+
+def watch(page: Page, visit: Visit, address: str) -> None:
+    """Records what goes wrong from now on."""
+    page.on(
+        "console",
+        lambda message: (
+            message.type in ("error", "warning") and visit.messages.append(message.text)
+        ),
+    )
+    page.on("pageerror", lambda error: visit.messages.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            request.url.startswith((address, "data:", "blob:")) or visit.foreign.append(request.url)
+        ),
+    )
+    page.on(
+        "response",
+        lambda response: (
+            response.status >= 400 and visit.refused.append(f"{response.status} {response.url}")
+        ),
+    )
+    page.on("requestfailed", lambda request: visit.refused.append(f"failed {request.url}"))
+
+
+@pytest.fixture(scope="session")
+def visits(browser: Browser, address: str, pages: dict[str, BeautifulSoup]) -> dict[str, Visit]:
+    """One visit to each page: light and dark, on a desktop and on a phone."""
+    found = {}
+    context = browser.new_context(color_scheme="light", viewport=DESKTOP)
+    context.add_init_script(path=Path(__file__).parent / "inspection.js")
+    for name in pages:
+        visit = found[name] = Visit()
+        page = context.new_page()
+        watch(page, visit, address)
+        page.goto(address + name)
+        page.evaluate("inspection.settled()")
+        visit.maths = page.evaluate("inspection.maths()")
+        visit.markup = page.evaluate("inspection.markup()")
+        visit.unnamed_images = page.evaluate("inspection.unnamedImages()")
+        visit.too_wide["desktop"] = page.evaluate("inspection.tooWide()")
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            page.evaluate("inspection.settled()")
+            visit.themes[theme] = page.evaluate("document.documentElement.dataset.theme")
+            visit.faint[theme] = page.evaluate("inspection.faint()")
+        page.set_viewport_size(PHONE)
+        visit.too_wide["phone"] = page.evaluate("inspection.tooWide()")
+        page.close()
+    context.close()
+    return found

@@ -1,0 +1,151 @@
+// What the tests ask of a page. Loaded into every page before its own scripts.
+window.inspection = {
+  // Maths and fonts change the layout; colors fade into those of another theme.
+  async settled() {
+    await window.MathJax?.startup?.promise;
+    await document.fonts.ready;
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
+  },
+
+  maths() {
+    const places = [...document.querySelectorAll(".math, .amsmath")];
+    const red = [...document.querySelectorAll("mjx-container mjx-mtext[style*='red']")];
+    return {
+      count: places.length,
+      raw: places.filter((e) => !e.querySelector("mjx-container")).map((e) => e.textContent),
+      wrong: [...document.querySelectorAll("mjx-merror")].map((e) => e.textContent),
+      unknown: red.map((e) => e.closest("mjx-container").parentElement.outerHTML.slice(0, 200)),
+    };
+  },
+
+  // Directives, roles and maths that were not understood stay behind as text.
+  markup() {
+    const skipped = "pre, code, script, style, mjx-container, svg, textarea";
+    const pattern = /\{[\w:-]+\}`|`{2,}|\$\$|\\\(|^:{3,}|^\.\. \w+::|:[\w:]+:`|\]\(|\|\s*-{3,}/m;
+    return inspection
+      .texts(document.querySelector("main"))
+      .filter((node) => !node.parentElement.closest(skipped))
+      .map((node) => node.textContent.trim())
+      .filter((text) => pattern.test(text));
+  },
+
+  unnamedImages() {
+    const isFileName = (text) => /\.(svg|png|jpe?g|gif)$/i.test(text);
+    const images = [...document.querySelectorAll("img")].filter((image) => {
+      const alt = image.getAttribute("alt")?.trim();
+      return !alt || isFileName(alt);
+    });
+    const drawings = [...document.querySelectorAll("main svg")].filter((svg) => {
+      if (svg.closest("[aria-hidden=true], button, a, [role=img]:not(svg)")) return false;
+      return svg.getAttribute("role") !== "img" || !svg.getAttribute("aria-label")?.trim();
+    });
+    return [...images, ...drawings].map((element) => element.outerHTML.slice(0, 200));
+  },
+
+  // The outermost elements that make the page itself scroll sideways.
+  tooWide() {
+    const root = document.documentElement;
+    if (root.scrollWidth <= innerWidth) return [];
+    const wide = [...document.body.querySelectorAll("*")].filter(
+      (element) => element.getBoundingClientRect().right > innerWidth + 1,
+    );
+    return [`${root.scrollWidth} > ${innerWidth}`, ...wide.map(inspection.name).slice(-3)];
+  },
+
+  // Text whose contrast with its background is below that of WCAG 2.1, level AA.
+  faint() {
+    const found = new Map();
+    for (const node of inspection.texts(document.querySelector("main article"))) {
+      const element = node.parentElement;
+      if (element.closest("form")) continue; // the theme's hints beside a field
+      if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+      const box = element.getBoundingClientRect();
+      if (box.width <= 1 || box.height <= 1) continue;
+      const style = getComputedStyle(element);
+      const size = parseFloat(style.fontSize);
+      const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+      const color = element.closest("svg") ? style.fill : style.color;
+      const ratio = inspection.contrast(inspection.rgba(color), inspection.background(element));
+      if (ratio < (large ? 3 : 4.5)) {
+        const key = `${ratio.toFixed(2)} ${color} ${inspection.name(element)}`;
+        found.set(key, `${key}: ${node.textContent.trim().slice(0, 40)}`);
+      }
+    }
+    return [...found.values()];
+  },
+
+  texts(root) {
+    const found = [];
+    const walker = document.createTreeWalker(root ?? document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      if (walker.currentNode.textContent.trim()) found.push(walker.currentNode);
+    }
+    return found;
+  },
+
+  name(element) {
+    const classes = [...element.classList].map((name) => `.${name}`).join("");
+    return `${element.tagName.toLowerCase()}${element.id ? `#${element.id}` : ""}${classes}`;
+  },
+
+  background(element) {
+    const layers = [];
+    for (let e = element; e; e = e.parentElement) {
+      const layer = inspection.rgba(getComputedStyle(e).backgroundColor);
+      layers.unshift(layer);
+      if (layer[3] === 1) break;
+    }
+    return [...layers, ...inspection.shapesBehind(element)].reduce(inspection.over, [255, 255, 255, 1]);
+  },
+
+  // Within a drawing the background is what was drawn before.
+  shapesBehind(element) {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    const shapes = [...(element.closest("svg")?.querySelectorAll("rect, circle, ellipse, path, polygon") ?? [])];
+    return shapes
+      .filter((shape) => {
+        const box = shape.getBoundingClientRect();
+        const isBefore = shape.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING;
+        return isBefore && box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+      })
+      .map((shape) => {
+        const { fill, fillOpacity } = getComputedStyle(shape);
+        const [r, g, b, alpha] = inspection.rgba(fill === "none" ? "transparent" : fill);
+        return [r, g, b, alpha * fillOpacity];
+      });
+  },
+
+  over(below, [r, g, b, alpha]) {
+    const mix = (top, bottom) => top * alpha + bottom * (1 - alpha);
+    return [mix(r, below[0]), mix(g, below[1]), mix(b, below[2]), 1];
+  },
+
+  // A canvas knows every notation of a color.
+  rgba(color) {
+    inspection.colors ??= new Map();
+    if (!inspection.colors.has(color)) {
+      inspection.canvas ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+      inspection.canvas.clearRect(0, 0, 1, 1);
+      inspection.canvas.fillStyle = color;
+      inspection.canvas.fillRect(0, 0, 1, 1);
+      const [r, g, b, alpha] = inspection.canvas.getImageData(0, 0, 1, 1).data;
+      inspection.colors.set(color, [r, g, b, alpha / 255]);
+    }
+    return inspection.colors.get(color);
+  },
+
+  contrast(text, background) {
+    const [light, dark] = [inspection.over(background, text), background]
+      .map(([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map((value) => {
+          const share = value / 255;
+          return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+      })
+      .sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  },
+};

@@ -1,0 +1,63 @@
+"""The published list of claims: its form, and that each claim is where the list says."""
+
+import json
+from collections import Counter
+
+import jsonschema
+import pytest
+import yaml
+
+from verified_book.claims import VERDICTS
+
+pytestmark = pytest.mark.xdist_group("site")
+
+MEASURED = {"type": ["number", "null"], "minimum": 0}
+TEXT = {"type": "string", "minLength": 1}
+
+
+def closed(**properties):
+    """A JSON object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+@pytest.fixture(scope="module")
+def published(html):
+    return json.loads((html / "claims.json").read_text(encoding="utf-8"))
+
+
+def test_list_has_its_form(html, published):
+    config = yaml.safe_load((html.parents[1] / "_config.yml").read_text(encoding="utf-8"))
+    claim = closed(
+        id={"type": "string", "pattern": "^[A-Z][0-9]+$"},
+        number={"type": "integer", "minimum": 1},
+        note={"enum": list(config["sphinx"]["config"]["verified_book_notes"])},
+        verdict={"enum": list(VERDICTS)},
+        text=TEXT,
+        page={"type": "string", "pattern": r"^[\w/-]+\.html#[\w-]+$"},
+        error=MEASURED,
+        tolerance=MEASURED,
+        versions={"type": "object", "required": ["python", "torch"], "additionalProperties": TEXT},
+        proven={"const": True},
+        evidence={"type": "array", "items": closed(kind=TEXT, error=MEASURED, tolerance=MEASURED)},
+    )
+    form = closed(claims={"type": "array", "minItems": 1, "items": claim})
+    jsonschema.validate(published, form, cls=jsonschema.Draft202012Validator)
+
+
+def test_claims_are_counted_in_order(published):
+    numbers = [claim["number"] for claim in published["claims"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert Counter(claim["id"] for claim in published["claims"]).most_common(1)[0][1] == 1
+
+
+def test_each_claim_stands_on_its_page(pages, published):
+    for claim in published["claims"]:
+        page, _, anchor = claim["page"].partition("#")
+        box = pages[page].find(id=anchor)
+        assert box is not None, claim["page"]
+        assert f"Claim {claim['number']}" in box.get_text()

@@ -1,0 +1,75 @@
+"""The notebooks that the site offers: valid, readable without Sphinx, and they run anywhere."""
+
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import nbformat
+import pytest
+
+pytestmark = pytest.mark.xdist_group("site")
+
+FENCED = re.compile(r"^(?:> )?(`{3,})[^`\n]*\n.*?^(?:> )?\1$", re.DOTALL | re.MULTILINE)
+QUOTED = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+DIRECTIVE = re.compile(r"expect-output|\{[\w:-]+\}`|^:{3,}|^`{3,}\{|:[\w:]+:`|^\.\. [\w-]+::", re.M)
+
+
+@pytest.fixture(scope="module")
+def notebooks(html, pages):
+    """The notebook of every chapter with cells."""
+    chapters = [
+        name.removesuffix(".html") for name, soup in pages.items() if soup.select("div.cell")
+    ]
+    assert chapters
+    files = {name: html / "_sources" / f"{name}.ipynb" for name in chapters}
+    return {
+        name: nbformat.read(file, as_version=nbformat.NO_CONVERT) for name, file in files.items()
+    }
+
+
+def test_notebooks_are_valid(notebooks):
+    for notebook in notebooks.values():
+        nbformat.validate(notebook)
+        assert (notebook.nbformat, notebook.nbformat_minor) >= (4, 5)
+        assert {"name", "display_name", "language"} <= notebook.metadata.kernelspec.keys()
+
+
+def test_every_cell_is_there_as_it_ran(html, notebooks):
+    for name, notebook in notebooks.items():
+        ran = nbformat.read(html.parent / "jupyter_execute" / f"{name}.ipynb", as_version=4)
+        there, expected = (
+            [
+                (cell.source, cell.metadata.get("tags", []), cell.outputs)
+                for cell in each.cells
+                if cell.cell_type == "code"
+            ]
+            for each in (notebook, ran)
+        )
+        assert there == expected, name
+
+
+def test_prose_has_no_directives(notebooks):
+    left = {
+        (name, line)
+        for name, notebook in notebooks.items()
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for line in QUOTED.sub("", FENCED.sub("", cell.source)).splitlines()
+        if DIRECTIVE.search(line)
+    }
+    assert left == set()
+
+
+def test_notebooks_run_from_an_empty_folder(notebooks, tmp_path_factory):
+    def run(file):
+        command = [sys.executable, "-m", "jupyter", "execute", file]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    alone = [tmp_path_factory.mktemp("empty") / "downloaded.ipynb" for _ in notebooks]
+    for notebook, file in zip(notebooks.values(), alone, strict=True):
+        nbformat.write(notebook, file)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        runs = zip(notebooks, pool.map(run, alone), strict=True)
+        failed = {name: process.stderr[-2000:] for name, process in runs if process.returncode}
+    assert failed == {}
