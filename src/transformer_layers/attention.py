@@ -7,6 +7,7 @@ from torch import Tensor
 
 from transformer_layers._attention_checks import require_attention_inputs, require_mask_of_scores
 from transformer_layers._precision import at_least_float32
+from transformer_layers._validation import require_probability
 from transformer_layers.dropout import dropout
 
 
@@ -105,6 +106,7 @@ def scaled_dot_product_attention(
                 [11.9557,  0.0000,  1.0000]])
     """
     require_attention_inputs(query=query, key=key, value=value)
+    require_probability("dropout_p", dropout_p)
     weights = attention_weights(at_least_float32(query), at_least_float32(key), mask)
     output = dropout(weights, dropout_p) @ at_least_float32(value)
     return output.to(query.dtype)

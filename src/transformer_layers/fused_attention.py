@@ -19,7 +19,9 @@ def fused_attention(
 
     `torch.nn.functional.scaled_dot_product_attention` computes the same function; its fused kernels
     go through the keys in blocks, so that memory grows with `kv_seq` and not with
-    `q_seq * kv_seq`. On a CPU torch 2.13 has such a kernel only without dropout.
+    `q_seq * kv_seq`. On a CPU torch 2.13 has such a kernel without dropout only, and for it no
+    second or forward-mode derivative and no rule for `torch.func.vmap`: for these, choose the other
+    one with `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
 
     Args:
         query: Shape `(..., num_heads, q_seq, d_k)`.
@@ -34,7 +36,15 @@ def fused_attention(
     Returns:
         Shape `(..., num_heads, q_seq, d_v)`; 0, with gradient 0, for a query that may attend to
         nothing.
+
+    Raises:
+        ValueError: If both `mask` and `is_causal` are given.
     """
+    if mask is not None and is_causal:
+        raise ValueError(
+            f"pass either mask or is_causal, got a mask of shape {tuple(mask.shape)} and "
+            "is_causal=True; combine them with mask & causal_mask(seq)"
+        )
     # The fused kernels take four axes; other inputs get the one that builds the weights.
     batch = math.prod(query.shape[:-3])
     q, k, v = (x.reshape(batch, *x.shape[-3:]) for x in (query, key, value))

@@ -448,17 +448,17 @@ QKV = (zeros(2, 3, 5, 8), zeros(2, 3, 7, 8), zeros(2, 3, 7, 4))
         (
             (*QKV, None, 1.5),
             ValueError,
-            "p must be between 0 and 1, got 1.5",
+            "dropout_p must be between 0 and 1, got 1.5",
         ),
         (
             (*QKV, None, -0.5),
             ValueError,
-            "p must be between 0 and 1, got -0.5",
+            "dropout_p must be between 0 and 1, got -0.5",
         ),
         (
             (*QKV, None, math.nan),
             ValueError,
-            "p must be between 0 and 1, got nan",
+            "dropout_p must be between 0 and 1, got nan",
         ),
     ],
 )

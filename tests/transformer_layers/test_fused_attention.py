@@ -168,6 +168,17 @@ def test_large_scores_stay_finite(dtype, backend):
     torch.testing.assert_close(output, torch.full_like(output, 3.0))
 
 
+@pytest.mark.usefixtures("as_users_run_it")
+def test_a_mask_beside_is_causal_is_refused():
+    inputs = random_inputs(BATCH, kv_seq=Q_SEQ)
+    message = (
+        r"pass either mask or is_causal, got a mask of shape \(5, 5\) and is_causal=True; "
+        r"combine them with mask & causal_mask\(seq\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        fused_attention(*inputs, causal_mask(Q_SEQ), is_causal=True)
+
+
 class LargestTensor(TorchDispatchMode):
     """Notes the number of elements of the largest tensor that an operation returns."""
 
