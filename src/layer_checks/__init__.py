@@ -6,6 +6,7 @@ from layer_checks.evidence import Evidence, different, equivalent, holds, raises
 from layer_checks.gradients import same_gradients
 from layer_checks.registry import wrong_version, wrong_versions
 from layer_checks.report import Report, check
+from layer_checks.weights import to_ours, to_theirs
 
 __all__ = [
     "DetectionTable",
@@ -19,6 +20,8 @@ __all__ = [
     "holds",
     "raises",
     "same_gradients",
+    "to_ours",
+    "to_theirs",
     "wrong_version",
     "wrong_versions",
 ]

@@ -103,6 +103,8 @@ def _gradients(
     output = function(*arguments)
     if isinstance(output, tuple):
         output = output[0]
+    if not isinstance(output, Tensor):
+        raise AssertionError(f"the output of {side} is not a tensor but {type(output).__name__}")
     if not output.requires_grad:
         raise AssertionError(f"the output of {side} depends on none of: {', '.join(leaves)}")
     generator = torch.Generator().manual_seed(seed)

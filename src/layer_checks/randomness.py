@@ -10,7 +10,7 @@ import torch
 def seeded(seed: int) -> Iterator[None]:
     """Seeds the CPU's global generator, and restores its state at the end.
 
-    `torch.manual_seed` would also note, at a fortieth of the speed, a call for each GPU to come.
+    `torch.manual_seed` would also queue a call, with its stack trace, for GPUs not yet in use.
     """
     state = torch.get_rng_state()
     try:

@@ -99,6 +99,7 @@ def wrong_version(layer_name: str, name: str) -> WrongVersion:
         ValueError: If there is no layer, or no wrong version of it, of this name.
 
     Examples:
+        >>> import torch
         >>> wrong_version("LayerNorm", "no gain").layer(3)(torch.tensor([1.0, 2.0, 3.0])).detach()
         tensor([-1.2247,  0.0000,  1.2247])
     """

@@ -45,7 +45,7 @@ class Report:
         layer_name: The layer that the candidate is to be.
         results: One for each check.
         behaves_like: The known wrong version that computes the same, None if there is none.
-        not_run: How many checks need something that failed first.
+        not_run: How many checks were left out, since the layer cannot be built or called.
     """
 
     layer_name: str
@@ -71,7 +71,7 @@ class Report:
         lines = [f"{self.layer_name}: {len(self.passed)} of {total} checks hold"]
         lines += map(repr, self.results)
         if self.not_run:
-            lines.append(f"not run {self.not_run} checks, which need a layer that can be built")
+            lines.append(f"not run {self.not_run} checks, which need this first")
         if self.behaves_like is not None:
             lines.append(f"behaves like: {self.behaves_like!r}")
         return "\n".join(lines)

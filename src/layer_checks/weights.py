@@ -109,10 +109,11 @@ def _unpacked(weights: Weights) -> dict[str, Tensor]:
     parts = ("weight", "bias") if "in_proj_bias" in weights else ("weight",)
     theirs = [name + part for part in parts for name in ("in_proj_", "out_proj.")]
     weights = _renamed({name: name for name in theirs}, weights)
+    thirds = {part: weights[f"in_proj_{part}"].chunk(3) for part in parts}
     ours = {
-        f"{name}.{part}": third
+        f"{name}.{part}": thirds[part][position]
+        for position, name in enumerate(_PROJECTIONS)
         for part in parts
-        for name, third in zip(_PROJECTIONS, weights[f"in_proj_{part}"].chunk(3), strict=True)
     }
     return ours | {f"output_proj.{part}": weights[f"out_proj.{part}"] for part in parts}
 

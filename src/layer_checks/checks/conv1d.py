@@ -14,26 +14,15 @@ from layer_checks.candidates import (
     same,
     weights_of,
 )
+from layer_checks.checks.transposed_linear import TransposedLinear
 from layer_checks.definitions import Candidate, Check, Layer
 from layer_checks.evidence import Evidence, equivalent
 from layer_checks.gradients import same_gradients
 from layer_checks.wrong.conv1d import WRONG_CONV1DS
 
 
-class _TransposedLinear(nn.Module):
-    """`torch.nn.functional.linear` on a weight that is held as (in, out)."""
-
-    def __init__(self, in_features: int, out_features: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(0.2 * randn64(in_features, out_features))
-        self.bias = nn.Parameter(0.2 * randn64(out_features))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.linear(x, self.weight.t(), self.bias)
-
-
 def _pair(candidate: Candidate, in_features: int, out_features: int) -> tuple[nn.Module, nn.Module]:
-    theirs = _TransposedLinear(in_features, out_features)
+    theirs = TransposedLinear(in_features, out_features)
     ours = built(candidate, in_features, out_features).double()
     return load(ours, weights_of(theirs)), theirs
 

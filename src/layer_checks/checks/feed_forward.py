@@ -13,9 +13,11 @@ from layer_checks.candidates import (
     load,
     outputs_and_gradients,
     randn64,
+    randomized,
     same,
     weights_of,
 )
+from layer_checks.checks.transposed_linear import TransposedLinear
 from layer_checks.definitions import Candidate, Check, Layer
 from layer_checks.evidence import Evidence, equivalent
 from layer_checks.gradients import same_gradients
@@ -25,38 +27,27 @@ _D_MODEL, _D_FF = 5, 7
 
 
 class _Positionwise(nn.Module):
-    """`torch.nn.functional.linear` twice, around a ReLU."""
+    """`torch.nn.Linear` twice, around a ReLU."""
 
     def __init__(self, std: float) -> None:
         super().__init__()
-        self.linear1 = nn.ParameterDict(
-            {"weight": std * randn64(_D_FF, _D_MODEL), "bias": std * randn64(_D_FF)}
-        )
-        self.linear2 = nn.ParameterDict(
-            {"weight": std * randn64(_D_MODEL, _D_FF), "bias": std * randn64(_D_MODEL)}
-        )
+        self.linear1 = randomized(nn.Linear(_D_MODEL, _D_FF), std).double()
+        self.linear2 = randomized(nn.Linear(_D_FF, _D_MODEL), std).double()
 
     def forward(self, x: Tensor) -> Tensor:
-        h = functional.relu(functional.linear(x, self.linear1["weight"], self.linear1["bias"]))
-        return functional.linear(h, self.linear2["weight"], self.linear2["bias"])
+        return self.linear2(functional.relu(self.linear1(x)))
 
 
 class _FeedForward(nn.Module):
-    """`torch.nn.functional.linear` twice, around `gelu(approximate="tanh")`, weights (in, out)."""
+    """torch's linear layer twice, around the tanh form of GELU, on weights held as (in, out)."""
 
     def __init__(self, std: float) -> None:
         super().__init__()
-        self.c_fc = nn.ParameterDict(
-            {"weight": std * randn64(_D_MODEL, _D_FF), "bias": std * randn64(_D_FF)}
-        )
-        self.c_proj = nn.ParameterDict(
-            {"weight": std * randn64(_D_FF, _D_MODEL), "bias": std * randn64(_D_MODEL)}
-        )
+        self.c_fc = TransposedLinear(_D_MODEL, _D_FF, std)
+        self.c_proj = TransposedLinear(_D_FF, _D_MODEL, std)
 
     def forward(self, x: Tensor) -> Tensor:
-        h = functional.linear(x, self.c_fc["weight"].t(), self.c_fc["bias"])
-        h = functional.gelu(h, approximate="tanh")
-        return functional.linear(h, self.c_proj["weight"].t(), self.c_proj["bias"])
+        return self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
 
 
 def _checks(authority: Callable[[float], nn.Module], parameters: Check) -> tuple[Check, ...]:
@@ -130,11 +121,16 @@ def _checks(authority: Callable[[float], nn.Module], parameters: Check) -> tuple
     )
 
 
-def _probe(candidate: Candidate, authority: Callable[[float], nn.Module]) -> list[Tensor]:
+def _probe(
+    candidate: Candidate,
+    authority: Callable[[float], nn.Module],
+    default_size: Callable[[Candidate], int],
+) -> list[Tensor]:
     theirs = authority(1.0)
     ours = built(candidate, _D_MODEL, _D_FF, dropout=0.0).double()
     weights = weights_of(theirs)
-    return outputs_and_gradients(load(ours, weights), weights, randn64(2, 3, _D_MODEL))
+    found = outputs_and_gradients(load(ours, weights), weights, randn64(2, 3, _D_MODEL))
+    return [torch.tensor(default_size(candidate)), *found]
 
 
 def _positionwise_parameters(candidate: Candidate) -> Evidence:
@@ -165,11 +161,15 @@ def _gpt2_parameters(candidate: Candidate) -> Evidence:
     )
 
 
+def _default_size(candidate: Candidate) -> int:
+    return sum(weight.numel() for weight in weights_of(built(candidate, _D_MODEL)).values())
+
+
 POSITIONWISE_FEED_FORWARD = Layer(
     name="PositionwiseFeedForward",
     signature="PositionwiseFeedForward(d_model, d_ff, dropout=0.1)",
     example=lambda candidate: built(candidate, _D_MODEL, _D_FF, dropout=0.5),
-    probe=lambda candidate: _probe(candidate, _Positionwise),
+    probe=lambda candidate: _probe(candidate, _Positionwise, lambda candidate: 0),
     wrong_versions=WRONG_POSITIONWISE,
     checks=_checks(
         _Positionwise,
@@ -188,7 +188,7 @@ FEED_FORWARD = Layer(
         built(candidate, _D_MODEL),
         built(candidate, _D_MODEL, _D_FF, dropout=0.5),
     ),
-    probe=lambda candidate: _probe(candidate, _FeedForward),
+    probe=lambda candidate: _probe(candidate, _FeedForward, _default_size),
     wrong_versions=WRONG_FEED_FORWARDS,
     checks=_checks(
         _FeedForward,

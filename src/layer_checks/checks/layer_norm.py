@@ -30,7 +30,11 @@ def _example(candidate: Candidate) -> object:
 def _probe(candidate: Candidate) -> list[Tensor]:
     """Outputs and gradients in float64, where eps counts."""
     ours, theirs = _pair(candidate, 5, eps=0.1)
-    return outputs_and_gradients(ours, weights_of(theirs), _rows(5))
+    without_bias = len(weights_of(built(candidate, 5, bias=False)))
+    return [
+        torch.tensor(without_bias),
+        *outputs_and_gradients(ours, weights_of(theirs), _rows(5)),
+    ]
 
 
 def _pair(candidate: Candidate, d_model: int, **options: Any) -> tuple[nn.Module, nn.LayerNorm]:

@@ -1,0 +1,117 @@
+"""The table of which check catches which wrong version, and the command that prints it."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from layer_checks import __main__ as command
+from layer_checks import detection_table
+from layer_checks.definitions import Check, Layer, WrongVersion
+from layer_checks.detection import DetectionTable
+from layer_checks.evidence import Evidence, equivalent, holds
+from layer_checks.registry import LAYERS
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+def _finite(candidate: object) -> Evidence:
+    return holds(candidate(torch.ones(1)).isfinite().all(), "finite")
+
+
+def _doubles(candidate: object) -> Evidence:
+    return equivalent(candidate(torch.ones(1)), 2.0)
+
+
+CHECKS = (
+    Check("finite", "It is finite.", _finite, weak=True),
+    Check("doubles", "It doubles.", _doubles),
+)
+TABLE = DetectionTable(
+    "double",
+    CHECKS,
+    (
+        WrongVersion("triple", "take two.", lambda x: 3 * x),
+        WrongVersion("infinite", "stop.", lambda x: x / 0),
+    ),
+    ((False, True), (True, True)),
+)
+
+
+def test_the_table_as_text() -> None:
+    assert repr(TABLE) == (
+        "               1   2\n"
+        "triple         .   x\n"
+        "infinite       x   x\n"
+        "caught, of 2   1   2\n"
+        "\n"
+        "Of 2, the weak checks catch 1, the others 2.\n"
+        "\n"
+        " 1  finite (weak): It is finite.\n"
+        " 2  doubles: It doubles."
+    )
+    assert TABLE.totals == {"finite": 1, "doubles": 2}
+
+
+def test_the_table_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = Layer("double", "double(x)", lambda c: c, lambda c: [], CHECKS, TABLE.wrong_versions)
+    monkeypatch.setitem(LAYERS, "double", layer)
+    assert detection_table("double") == TABLE
+
+
+def test_a_weak_check_alone_catches_nothing() -> None:
+    versions = TABLE.wrong_versions
+    table = DetectionTable("double", CHECKS, versions, ((True, False), (True, True)))
+    assert table.not_caught == versions[:1]
+    assert "Of 2, the weak checks catch 2, the others 1." in repr(table)
+
+
+def test_the_command_prints_the_table_of_a_layer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["gelu"]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"gelu\n\n{detection_table('gelu')}\n\n8 wrong versions of 1 layers\n"
+    assert err == ""
+
+
+def test_the_command_refuses_an_unknown_layer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["gelu", "Gelu"]) == 2
+    assert "no layer 'Gelu'" in capsys.readouterr().err
+
+
+def test_the_command_fails_where_a_wrong_version_passes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gelu = LAYERS["gelu"]
+    blind = Check("blind", "It is called.", lambda candidate: holds(True, "called"))
+    flags_all = Check("flags all", "Never.", lambda candidate: holds(False, "never"))
+    monkeypatch.setitem(
+        LAYERS,
+        "gelu",
+        Layer("gelu", gelu.signature, gelu.example, gelu.probe, (blind,), gelu.wrong_versions),
+    )
+    assert command.main(["gelu"]) == 1
+    out = capsys.readouterr().out
+    assert "problem: gelu: tanh form is not caught\n" in out
+    assert "problem: gelu: the check blind catches nothing\n" in out
+    monkeypatch.setitem(
+        LAYERS,
+        "gelu",
+        Layer("gelu", gelu.signature, gelu.example, gelu.probe, (flags_all,), gelu.wrong_versions),
+    )
+    assert command.main(["gelu"]) == 1
+    expected = (
+        "problem: gelu: the right layer is flagged: failed  flags all: does not hold: never\n"
+    )
+    assert expected in capsys.readouterr().out
+
+
+def test_the_command_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "layer_checks", "soft_threshold"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("soft_threshold\n\n")

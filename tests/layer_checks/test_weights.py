@@ -1,0 +1,212 @@
+"""The maps of weights: round trips, and equal outputs on both sides."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from layer_checks import equivalent
+from layer_checks.candidates import randomized
+from layer_checks.weights import COUNTERPARTS, to_ours, to_theirs
+from transformer_layers import (
+    BatchNorm1d,
+    CausalSelfAttention,
+    Conv1D,
+    FeedForward,
+    LayerNorm,
+    MultiHeadAttention,
+    PreNormTransformerEncoderLayer,
+    RMSNorm,
+    TransformerEncoderLayer,
+)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def _gpt2(part: str) -> Callable[[], nn.Module]:
+    """A part of transformers' GPT-2, which takes seconds to import."""
+
+    def make() -> nn.Module:
+        from transformers import GPT2Config
+        from transformers.models.gpt2 import modeling_gpt2
+
+        config = GPT2Config(n_embd=6, n_head=2, n_inner=8, attn_implementation="eager")
+        if part == "GPT2MLP":
+            return modeling_gpt2.GPT2MLP(8, config)
+        if part == "Conv1D":
+            return modeling_gpt2.Conv1D(5, 6)
+        return modeling_gpt2.GPT2Attention(config, layer_idx=0)
+
+    return make
+
+
+def _self_attention(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(x, x, x)
+
+
+def _pytorch_attention(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(x, x, x, need_weights=False)[0]
+
+
+def _called(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(x)
+
+
+def _gpt2_attention(layer: nn.Module, x: Tensor) -> Tensor:
+    mask = torch.zeros(1, 1, x.shape[1], x.shape[1], dtype=x.dtype)
+    blocked = torch.ones_like(mask, dtype=torch.bool).triu(1)
+    return layer(x, attention_mask=mask.masked_fill(blocked, -torch.inf))[0]
+
+
+Call = Callable[[nn.Module, Tensor], Tensor]
+
+PAIRS: dict[str, tuple[str, Callable[[], nn.Module], Callable[[], nn.Module], Call, Call]] = {
+    "LayerNorm": (
+        "nn.LayerNorm",
+        lambda: LayerNorm(6),
+        lambda: nn.LayerNorm(6),
+        _called,
+        _called,
+    ),
+    "LayerNorm without bias": (
+        "nn.LayerNorm",
+        lambda: LayerNorm(6, bias=False),
+        lambda: nn.LayerNorm(6, bias=False),
+        _called,
+        _called,
+    ),
+    "RMSNorm": (
+        "nn.RMSNorm",
+        lambda: RMSNorm(6),
+        lambda: nn.RMSNorm(6, eps=1e-6),
+        _called,
+        _called,
+    ),
+    "BatchNorm1d": (
+        "nn.BatchNorm1d",
+        lambda: BatchNorm1d(4).eval(),
+        lambda: nn.BatchNorm1d(4).eval(),
+        _called,
+        _called,
+    ),
+    "Conv1D as Linear": (
+        "nn.Linear",
+        lambda: Conv1D(6, 5),
+        lambda: nn.Linear(6, 5),
+        _called,
+        _called,
+    ),
+    "MultiHeadAttention": (
+        "nn.MultiheadAttention",
+        lambda: MultiHeadAttention(6, 2),
+        lambda: nn.MultiheadAttention(6, 2, batch_first=True),
+        _self_attention,
+        _pytorch_attention,
+    ),
+    "MultiHeadAttention without bias": (
+        "nn.MultiheadAttention",
+        lambda: MultiHeadAttention(6, 2, bias=False),
+        lambda: nn.MultiheadAttention(6, 2, bias=False, batch_first=True),
+        _self_attention,
+        _pytorch_attention,
+    ),
+    "TransformerEncoderLayer": (
+        "nn.TransformerEncoderLayer",
+        lambda: TransformerEncoderLayer(6, 2, 7, dropout=0.0),
+        lambda: nn.TransformerEncoderLayer(6, 2, 7, dropout=0.0, batch_first=True),
+        _called,
+        _called,
+    ),
+    "PreNormTransformerEncoderLayer": (
+        "nn.TransformerEncoderLayer",
+        lambda: PreNormTransformerEncoderLayer(6, 2, 7, dropout=0.0),
+        lambda: nn.TransformerEncoderLayer(6, 2, 7, dropout=0.0, batch_first=True, norm_first=True),
+        _called,
+        _called,
+    ),
+    "Conv1D": (
+        "transformers.Conv1D",
+        lambda: Conv1D(6, 5),
+        _gpt2("Conv1D"),
+        _called,
+        _called,
+    ),
+    "CausalSelfAttention": (
+        "transformers.GPT2Attention",
+        lambda: CausalSelfAttention(6, 2).eval(),
+        lambda: _gpt2("GPT2Attention")().eval(),
+        _called,
+        _gpt2_attention,
+    ),
+    "FeedForward": (
+        "transformers.GPT2MLP",
+        lambda: FeedForward(6, 8).eval(),
+        lambda: _gpt2("GPT2MLP")().eval(),
+        _called,
+        _called,
+    ),
+}
+
+
+def test_every_counterpart_is_tested() -> None:
+    assert {pair[0] for pair in PAIRS.values()} == set(COUNTERPARTS)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_weights_survive_the_way_there_and_back(pair: str) -> None:
+    counterpart, make_ours, make_theirs, *_ = PAIRS[pair]
+    ours, theirs = randomized(make_ours()).state_dict(), randomized(make_theirs()).state_dict()
+    _assert_same(to_ours(counterpart, to_theirs(counterpart, ours)), ours)
+    _assert_same(to_theirs(counterpart, to_ours(counterpart, theirs)), theirs)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_both_sides_compute_the_same_with_mapped_weights(pair: str) -> None:
+    counterpart, make_ours, make_theirs, call_ours, call_theirs = PAIRS[pair]
+    x = torch.randn(3, 4, 6, dtype=torch.float64)
+    ours, theirs = make_ours().double(), randomized(make_theirs().double())
+    ours.load_state_dict(to_ours(counterpart, theirs.state_dict()))
+    equivalent(call_ours(ours, x), call_theirs(theirs, x), atol=1e-12)
+    theirs.load_state_dict(to_theirs(counterpart, randomized(ours).state_dict()))
+    equivalent(call_theirs(theirs, x), call_ours(ours, x), atol=1e-12)
+
+
+def test_an_unknown_counterpart_is_refused_with_those_there_are() -> None:
+    with pytest.raises(
+        ValueError, match=r"no counterpart 'nn.GRU'; there are nn.LayerNorm, nn.RMSN"
+    ):
+        to_ours("nn.GRU", {})
+
+
+@pytest.mark.parametrize(
+    ("counterpart", "weights", "message"),
+    [
+        ("nn.RMSNorm", {"weight": 1, "bias": 2}, r"missing \[\], unknown \['bias'\]"),
+        ("nn.LayerNorm", {"bias": 2}, r"missing \['weight'\], unknown \[\]"),
+        ("nn.Linear", {"weight": 1}, r"missing \['bias'\], unknown \[\]"),
+        (
+            "nn.MultiheadAttention",
+            {"in_proj_weight": 1, "bias_k": 2},
+            r"missing \['out_proj.weight'\], unknown \['bias_k'\]",
+        ),
+        ("nn.TransformerEncoderLayer", {"norm1.weight": 1}, "missing"),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(
+    counterpart: str, weights: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        to_ours(counterpart, weights)
+    with pytest.raises(ValueError, match="these weights do not fit: missing"):
+        to_theirs(counterpart, {**weights, "other": torch.ones(2)})
+
+
+def _assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    assert set(found) == set(expected)
+    for name, weight in expected.items():
+        assert torch.equal(found[name], weight), name

@@ -1,0 +1,129 @@
+"""The checks are checked: each catches something, together they catch all, and nothing else."""
+
+from functools import cache
+
+import pytest
+
+import transformer_layers
+from layer_checks import check, detection_table, wrong_version, wrong_versions
+from layer_checks.definitions import WrongVersion
+from layer_checks.registry import LAYERS, right_version
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+VERSIONS = [
+    pytest.param(layer, version, id=f"{layer}-{version.name}")
+    for layer in LAYERS
+    for version in wrong_versions(layer)
+]
+table_of = cache(detection_table)
+ATTENTION = {
+    "attention_weights",
+    "scaled_dot_product_attention",
+    "MultiHeadAttention",
+    "CausalSelfAttention",
+}
+
+
+def test_every_layer_has_checks() -> None:
+    without_mistakes_of_its_own = {"KeyValueCache"}
+    public = set(transformer_layers.__all__) - without_mistakes_of_its_own
+    gpt2 = {name for name in public if name.startswith("GPT2")}
+    assert set(LAYERS) == public - gpt2
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_there_are_six_wrong_versions_or_ten_of_attention(layer: str) -> None:
+    assert len(wrong_versions(layer)) >= (10 if layer in ATTENTION else 6)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_right_layer_is_never_flagged(layer: str) -> None:
+    for seed in range(200):
+        report = check(layer, right_version(layer), seed)
+        assert report, f"seed {seed}\n{report}"
+
+
+@pytest.mark.parametrize(("layer", "version"), VERSIONS)
+def test_every_wrong_version_is_caught_and_named(layer: str, version: WrongVersion) -> None:
+    report = check(layer, version.layer)
+    assert not report
+    assert report.behaves_like is version, report
+
+
+@pytest.mark.parametrize(("layer", "version"), VERSIONS)
+def test_no_wrong_version_escapes_by_the_luck_of_the_draw(
+    layer: str, version: WrongVersion
+) -> None:
+    assert not any(check(layer, version.layer, seed) for seed in (1, 2))
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_every_check_catches_something(layer: str) -> None:
+    table = table_of(layer)
+    assert table.not_caught == ()
+    strong = [each.name for each in table.checks if not each.weak]
+    assert [name for name in strong if table.totals[name] == 0] == []
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_weak_checks_are_weak(layer: str) -> None:
+    table = table_of(layer)
+    for each in table.checks:
+        assert not each.weak or table.totals[each.name] < len(table.wrong_versions)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_names_are_unique_and_sentences_end(layer: str) -> None:
+    known = LAYERS[layer]
+    for named in (known.checks, known.wrong_versions):
+        names = [each.name for each in named]
+        assert len(set(names)) == len(names)
+    assert all(each.law.endswith(".") for each in known.checks)
+    assert all(version.advice.endswith(".") for version in known.wrong_versions)
+    assert all(version.layer.__doc__ for version in known.wrong_versions)
+
+
+def test_what_the_popular_checks_of_layer_norm_catch() -> None:
+    nine = {
+        "variance not biased",
+        "eps outside the root",
+        "no eps",
+        "E[x²] - E[x]²",
+        "wrong axis",
+        "variance detached",
+        "no gain",
+        "no bias",
+        "bias before the gain",
+    }
+    table = table_of("LayerNorm")
+    rows = [
+        row
+        for version, row in zip(table.wrong_versions, table.caught, strict=True)
+        if version.name in nine
+    ]
+    assert len(rows) == 9
+    weak = [sum(row[column] for row in rows) for column in range(4)]
+    assert weak == [0, 1, 1, 2]
+    assert sum(any(row[4:]) for row in rows) == 9
+
+
+def test_a_wrong_version_is_found_by_its_name() -> None:
+    assert wrong_version("gelu", "ReLU") is wrong_versions("gelu")[2]
+    assert repr(wrong_version("gelu", "ReLU")) == (
+        "ReLU - multiply x by Φ(x), not by the step function."
+    )
+    with pytest.raises(
+        ValueError, match="no wrong version 'GELU' of gelu; there are: tanh form, s"
+    ):
+        wrong_version("gelu", "GELU")
+
+
+def test_an_unknown_layer_is_refused_with_those_there_are() -> None:
+    for function in (wrong_versions, detection_table, right_version):
+        with pytest.raises(
+            ValueError, match="no layer 'Gelu'; there are checks for LayerNorm, RMSN"
+        ):
+            function("Gelu")
+    with pytest.raises(ValueError, match="no layer 'Gelu'"):
+        check("Gelu", print)
