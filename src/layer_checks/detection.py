@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from layer_checks.definitions import Check, WrongVersion
 from layer_checks.registry import layer_named
-from layer_checks.report import run
+from layer_checks.report import run, wrapped
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +52,7 @@ class DetectionTable:
         lines += [f"{label:<{width}}{totals}", "", self._summary(), ""]
         for number, each in enumerate(self.checks, start=1):
             weak = " (weak)" if each.weak else ""
-            lines.append(f"{number:>2}  {each.name}{weak}: {each.law}")
+            lines.append(wrapped(f"{number:>2}  {each.name}{weak}: {each.law}", indent=4))
         return "\n".join(lines)
 
     def _summary(self) -> str:

@@ -18,3 +18,15 @@ def seeded(seed: int) -> Iterator[None]:
         yield
     finally:
         torch.set_rng_state(state)
+
+
+@contextmanager
+def repeatable(seed: int) -> Iterator[None]:
+    """The same, with float32 as torch's default dtype, whatever the caller has set."""
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with seeded(seed):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)

@@ -1,5 +1,6 @@
 """The diagnosis of a layer: which checks hold, and which known mistake it makes."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from layer_checks.definitions import Candidate, Check, Layer, WrongVersion
 from layer_checks.evidence import Evidence, error_line
-from layer_checks.randomness import seeded
+from layer_checks.randomness import repeatable
 from layer_checks.registry import layer_named, right_version
 
 # What a layer computes on the probe, or the name of the error that it raises there.
@@ -74,7 +75,12 @@ class Report:
             lines.append(f"not run {self.not_run} checks, which need this first")
         if self.behaves_like is not None:
             lines.append(f"behaves like: {self.behaves_like!r}")
-        return "\n".join(lines)
+        return "\n".join(wrapped(line, indent=8) for line in lines)
+
+
+def wrapped(line: str, indent: int) -> str:
+    """A line in the width of a page's column, with what follows indented."""
+    return textwrap.fill(line, width=76, subsequent_indent=" " * indent, break_long_words=False)
 
 
 def check(layer_name: str, candidate: Candidate, seed: int = 0) -> Report:
@@ -112,9 +118,9 @@ def check(layer_name: str, candidate: Candidate, seed: int = 0) -> Report:
 
 
 def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
-    """Runs one check, with torch's global generator seeded for its duration."""
+    """Runs one check, with torch's global generator and default dtype set for its duration."""
     try:
-        with seeded(seed):
+        with repeatable(seed):
             evidence = one.run(candidate)
     except AssertionError as error:
         return Result(one.name, one.law, False, _failure(error))
@@ -125,7 +131,7 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
 
 def _problem_with_example(layer: Layer, candidate: Candidate, seed: int) -> Result | None:
     try:
-        with seeded(seed):
+        with repeatable(seed):
             layer.example(candidate)
     except Exception as error:  # a reader's layer can raise anything
         law = f"It is called as {layer.signature}."
@@ -186,7 +192,7 @@ def _failures(results: Iterable[Result]) -> frozenset[str]:
 
 def _fingerprint(layer: Layer, candidate: Candidate) -> Fingerprint:
     try:
-        with seeded(0):
+        with repeatable(0):
             return layer.probe(candidate)
     except Exception as error:  # a reader's layer can raise anything
         return type(error).__name__

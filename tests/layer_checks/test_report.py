@@ -35,6 +35,11 @@ def failed(report: object) -> list[str]:
     return [result.name for result in report.failed]
 
 
+def unfolded(report: object) -> str:
+    """The text of a report with each result on one line."""
+    return re.sub(r"\n {8}", " ", repr(report))
+
+
 def test_the_report_of_the_right_layer() -> None:
     report = check("LayerNorm", LayerNorm)
     assert repr(report) == (
@@ -54,7 +59,7 @@ def test_the_report_of_the_right_layer() -> None:
 def test_the_report_of_a_wrong_version() -> None:
     version = wrong_version("LayerNorm", "variance not biased")
     report = check("LayerNorm", version.layer)
-    lines = repr(report).splitlines()
+    lines = unfolded(report).splitlines()
     assert lines[0] == "LayerNorm: 3 of 7 checks hold"
     assert re.fullmatch(r"failed  values: largest difference 0\.\d\d, tolerance 1e-12", lines[2])
     assert re.fullmatch(
@@ -199,14 +204,32 @@ class Interrupted(LayerNorm):
 def test_a_layer_that_does_not_fit_gets_a_line(candidate: Callable, line: str) -> None:
     report = check("LayerNorm", candidate)
     assert not report
-    assert line in repr(report) + "\n"
+    assert line in unfolded(report) + "\n"
 
 
 def test_a_function_with_other_arguments_gets_a_line() -> None:
     report = check("dropout", lambda x, p: x)
-    assert repr(report).startswith(
+    assert unfolded(report).startswith(
         "dropout: 0 of 13 checks hold\nfailed  dropout(x, p=0.5, training=True): TypeError: "
     )
+
+
+def test_a_report_fits_a_column_of_a_page() -> None:
+    report = check("LayerNorm", wrong_version("LayerNorm", "variance not biased").layer)
+    assert (
+        max(map(len, repr(report).splitlines())) <= 76 < max(map(len, unfolded(report).split("\n")))
+    )
+
+
+def test_the_default_dtype_changes_nothing() -> None:
+    candidate = wrong_version("LayerNorm", "E[x²] - E[x]²").layer
+    expected = repr(check("LayerNorm", candidate))
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert repr(check("LayerNorm", candidate)) == expected
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_checks_leave_the_random_state_alone() -> None:
