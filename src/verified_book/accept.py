@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from verified_book.notebook_cells import Cell
 from verified_book.records import Edit, records
 
 logger = logging.getLogger(__name__)
+
+_Block = Callable[[str, str], list[str]]
 
 _FENCE = re.compile(r"(?P<indent>\s*)(?P<fence>`{3,}|:{3,}|~{3,})\s*\{(?P<name>[\w-]+)\}")
 _RST = re.compile(r"(?P<indent>\s*)\.\. (?P<name>[\w-]+)::")
@@ -28,8 +31,8 @@ def replacement(source: str, line: int, text: str) -> Edit | None:
     found = _directive(lines, line, "expect-output")
     if found is None:
         return None
-    start, end, indent = found
-    return Edit(source, start, end, tuple(_block(source, indent, text)))
+    start, end, indent, block = found
+    return Edit(source, start, end, tuple(block(indent, text)))
 
 
 def insertion(cell: Cell, text: str) -> Edit | None:
@@ -37,8 +40,8 @@ def insertion(cell: Cell, text: str) -> Edit | None:
     found = _directive(_lines(cell.source), cell.line, "code-cell")
     if found is None:
         return None
-    _, end, indent = found
-    return Edit(cell.source, end, end, ("", *_block(cell.source, indent, text)))
+    _, end, indent, block = found
+    return Edit(cell.source, end, end, ("", *block(indent, text)))
 
 
 def rewrite(env: BuildEnvironment) -> None:
@@ -60,8 +63,12 @@ def _lines(source: str) -> list[str]:
     return Path(source).read_text(encoding="utf-8").split("\n")
 
 
-def _directive(lines: list[str], line: int, name: str) -> tuple[int, int, str] | None:
-    """First line, end (exclusive) and indent of the nearest directive at or above a line."""
+def _directive(lines: list[str], line: int, name: str) -> tuple[int, int, str, _Block] | None:
+    """The nearest directive at or above a line.
+
+    Returns:
+        Its first line, its end (exclusive), its indent, and what writes a block in its format.
+    """
     for start in range(min(line, len(lines)) - 1, -1, -1):
         if match := _FENCE.match(lines[start]):
             if match["name"] != name:
@@ -71,7 +78,7 @@ def _directive(lines: list[str], line: int, name: str) -> tuple[int, int, str] |
             )
             for end in range(start + 1, len(lines)):
                 if closing.fullmatch(lines[end]):
-                    return start, end + 1, match["indent"]
+                    return start, end + 1, match["indent"], _myst_block
             return None
         if match := _RST.match(lines[start]):
             if match["name"] != name:
@@ -81,7 +88,7 @@ def _directive(lines: list[str], line: int, name: str) -> tuple[int, int, str] |
                 end += 1
             while not lines[end - 1].strip():
                 end -= 1
-            return start, end, match["indent"]
+            return start, end, match["indent"], _rst_block
     return None
 
 
@@ -90,20 +97,15 @@ def _belongs(line: str, indent: str) -> bool:
     return not line.strip() or line.startswith(indent + " ")
 
 
-def _block(source: str, indent: str, text: str) -> list[str]:
-    body = text.split("\n")
-    if source.endswith(".rst"):
-        inner = indent + "   "
-        return [
-            f"{indent}.. expect-output::",
-            "",
-            *[inner + line if line else "" for line in body],
-        ]
+def _rst_block(indent: str, text: str) -> list[str]:
+    inner = indent + "   "
+    body = [inner + line if line else "" for line in text.split("\n")]
+    return [f"{indent}.. expect-output::", "", *body]
+
+
+def _myst_block(indent: str, text: str) -> list[str]:
     fence = "```"
     while fence in text:
         fence += "`"
-    return [
-        f"{indent}{fence}{{expect-output}}",
-        *[indent + line if line else "" for line in body],
-        indent + fence,
-    ]
+    body = [indent + line if line else "" for line in text.split("\n")]
+    return [f"{indent}{fence}{{expect-output}}", *body, indent + fence]

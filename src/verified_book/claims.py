@@ -51,7 +51,7 @@ class ClaimDirective(CheckedDirective):
             note=self._choice("note", self.config.verified_book_notes),
             verdict=self._choice("verdict", VERDICTS),
             text=plain_text(body),
-            statement=_copies(body),
+            statement=[],
             page=self.env.docname,
             source=source,
             line=line,
@@ -93,7 +93,16 @@ class ClaimDirective(CheckedDirective):
         return value or ""
 
 
-def _copies(body: nodes.Element) -> list[nodes.Node]:
+def remember_statements(doctree: nodes.document) -> None:
+    """Takes the statements of a page for the index, now that docutils has resolved what it can."""
+    claims = record_of(doctree.settings.env).claims
+    for box in filter(_is_claim, doctree.findall(nodes.container)):
+        _, body = box.children
+        claim = claims[box["claim_index"]]
+        claim.text, claim.statement = plain_text(body), _copies(body)
+
+
+def _copies(body: nodes.Node) -> list[nodes.Node]:
     """The statement's nodes without their page, which would be stored with them."""
     copies = [node.deepcopy() for node in body.children]
     for copy in copies:
@@ -108,7 +117,7 @@ def plain_text(node: nodes.Node) -> str:
     for part in node.findall():
         if isinstance(part, nodes.Text):
             maths = isinstance(part.parent, nodes.math | nodes.math_block)
-            parts.append(f"${part.astext()}$" if maths else part.astext())
+            parts.append(f"${part.astext().strip()}$" if maths else part.astext())
         elif not isinstance(part, nodes.Inline):
             parts.append(" ")  # a new block
     return " ".join("".join(parts).split())
@@ -171,11 +180,23 @@ def settle(app: Sphinx, proofs: list[Proof], checked: set[int], broken: set[str]
             )
             failures.append(Failure(claim.source, claim.line, message, remedy))
         claim.broken = claim.id in broken or len(failures) > known
-        if claim.broken:
-            proof.box["classes"].append("claim-broken")
-        proof.box.append(nodes.paragraph("", summary(claim), classes=["claim-evidence"]))
-        _frame(proof)
+        _show(proof)
     return failures
+
+
+def leave_open(doctree: nodes.document) -> None:
+    """Shows the claims of a page whose cells do not run as what they are: not proven."""
+    for proof in proofs_of(doctree, []):
+        proof.claim.broken = True
+        _show(proof)
+
+
+def _show(proof: Proof) -> None:
+    """Completes the look of a claim, now that it is proven or not."""
+    if proof.claim.broken:
+        proof.box["classes"].append("claim-broken")
+    proof.box.append(nodes.paragraph("", summary(proof.claim), classes=["claim-evidence"]))
+    _frame(proof)
 
 
 def _can_fail(cell: Cell, checked: set[int]) -> bool:

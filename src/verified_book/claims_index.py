@@ -91,7 +91,7 @@ def _table(app: Sphinx, docname: str, claims: list[tuple[int, Claim]]) -> nodes.
             [
                 nodes.paragraph("", "", link, nodes.Text(f" · {claim.id}")),
                 nodes.paragraph("", "", verdict),
-                nodes.container("", *[_moved(node, docname) for node in claim.statement]),
+                _statement(claim, docname),
                 _text(summary(claim).removeprefix("Measured: ")),
                 nodes.paragraph("", "", chapter),
             ]
@@ -101,16 +101,20 @@ def _table(app: Sphinx, docname: str, claims: list[tuple[int, Claim]]) -> nodes.
     )
 
 
-def _moved(node: nodes.Node, docname: str) -> nodes.Node:
-    """A copy of a statement for another page: its references lead from there."""
-    copy = node.deepcopy()
-    for inner in list(copy.findall(nodes.Element)):
+def _statement(claim: Claim, docname: str) -> nodes.container:
+    """A copy of a claim's statement for another page: its references lead from there."""
+    copy = nodes.container("", *[node.deepcopy() for node in claim.statement])
+    for inner in list(copy.findall(nodes.Element, include_self=False)):
         inner["ids"] = []
         if isinstance(inner, addnodes.pending_xref):
             if inner["reftype"] == "doc" and inner["refdomain"] == "std":
                 inner["reftarget"] = "/" + docname_join(inner["refdoc"], inner["reftarget"])
             inner["refdoc"] = docname
-        elif "refid" in inner and inner.parent is not None:  # to a place on its own page
+        elif isinstance(inner, nodes.math_block):
+            inner["number"] = inner["label"] = None
+        elif isinstance(inner, nodes.footnote_reference | nodes.footnote):
+            inner.parent.remove(inner)
+        elif "refid" in inner:  # to a place on its own page
             inner.replace_self(inner.children)
     return copy
 
@@ -121,7 +125,7 @@ def _text(text: str) -> nodes.paragraph:
 
 def _make_table(head: list[str], rows: Sequence[Sequence[nodes.Element]], name: str) -> nodes.table:
     group = nodes.tgroup(cols=len(head))
-    group += [nodes.colspec(colwidth=1) for _ in head]
+    group += [nodes.colspec(colwidth=20) for _ in head]  # characters, where text is plain
     header = nodes.row("", *[nodes.entry("", _text(title)) for title in head])
     group += nodes.thead("", header)
     group += nodes.tbody(

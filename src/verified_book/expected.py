@@ -77,6 +77,8 @@ def check(
         covered.add(cell.index)
         if cell.index in not_run:
             continue  # reported once, as what stopped the page
+        if cell.errors and "raises-exception" not in cell.tags:
+            continue  # reported once, as the error
         got = cell.shown_text(priority)
         vacuous = is_vacuous(want)
         if not vacuous:
@@ -116,14 +118,13 @@ def check(
 def _difference(source: str, line: int, want: str, got: str) -> Failure:
     if not got:
         message = f"expected output, but the cell printed nothing; expected:\n{want}"
-        return Failure(source, line, message, "Mend the cell, or remove the block.")
+        return Failure(source, line, message, "Mend the cell, or remove the block.", refutes=True)
     wanted, printed = want.split("\n"), got.split("\n")
     if len(wanted) == len(printed):  # lines that agree are no difference, however they are written
         printed = [w if agree(w, g) else g for w, g in zip(wanted, printed, strict=True)]
     diff = difflib.unified_diff(wanted, printed, "expected", "executed", lineterm="")
-    return Failure(
-        source, line, "\n".join(["the output differs from the expected one", *diff]), ACCEPT_REMEDY
-    )
+    message = "\n".join(["the output differs from the expected one", *diff])
+    return Failure(source, line, message, ACCEPT_REMEDY, refutes=True)
 
 
 def setup(app: Sphinx) -> None:

@@ -7,41 +7,21 @@ in which they have become text and references, whether the page was MyST or reSt
 import html
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import singledispatch
 from itertools import groupby
-from urllib.parse import urljoin
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.locale import admonitionlabels
 
+from verified_book.markdown_inline import Page, inline, text_in
 from verified_book.notebook_cells import is_cell
 
 Block = str | nodes.container
 """A block of Markdown, or the container of a code cell."""
 
 _LANGUAGES = {"default": "", "none": "", "ipython": "python", "ipython3": "python"}
-# An underscore inside a word is plain text in JupyterLab, and `d_model` reads better as it is.
-_SPECIAL = re.compile(r"[\\`*$~]|(?<![^\W_])_|_(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
-# JupyterLab looks for maths before and after it undoes the escapes, but not across elements.
-_ENTITIES = {"<": "&lt;", "&": "&amp;", "$": r"<span>\$</span>"}
 _STARTS_A_BLOCK = re.compile(r"^(\d*)(?=[.)] |[-+] |#+ |>)")
-
-
-@dataclass(frozen=True)
-class Page:
-    """What the doctree of a page does not know.
-
-    Attributes:
-        url: The page's address; empty when the site has none, and links within it become text.
-        labels: "Fig. 1" and the like, by the id of the numbered element.
-    """
-
-    url: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
-    level: int = 1
-    in_table: bool = False
 
 
 def flow(content: Iterable[nodes.Node], page: Page) -> Iterator[Block]:
@@ -62,16 +42,6 @@ def blocks(node: object, page: Page) -> Iterator[Block]:
     """The Markdown of a block element."""
     if isinstance(node, nodes.Element):
         yield from flow(node.children, page)
-
-
-@singledispatch
-def inline(node: object, page: Page) -> str:
-    """The Markdown of an inline element."""
-    return _text_in(node, page) if isinstance(node, nodes.Element) else ""
-
-
-def _text_in(node: nodes.Node, page: Page) -> str:
-    return "".join(inline(child, page) for child in node.children)
 
 
 def _as_paragraph(text: str) -> Iterator[Block]:
@@ -96,9 +66,6 @@ def _label(node: nodes.Element, page: Page) -> str:
     return next((page.labels[i] for i in node["ids"] if i in page.labels), "")
 
 
-# Blocks
-
-
 @blocks.register(nodes.Invisible)
 @blocks.register(nodes.system_message)
 @blocks.register(nodes.meta)
@@ -108,12 +75,12 @@ def _nothing(node: nodes.Element, page: Page) -> Iterator[Block]:
 
 @blocks.register
 def _paragraph(node: nodes.TextElement, page: Page) -> Iterator[Block]:
-    yield from _as_paragraph(_text_in(node, page))
+    yield from _as_paragraph(text_in(node, page))
 
 
 @blocks.register
 def _rubric(node: nodes.rubric, page: Page) -> Iterator[Block]:
-    yield f"**{_text_in(node, page).strip()}**"
+    yield f"**{text_in(node, page).strip()}**"
 
 
 @blocks.register
@@ -122,7 +89,7 @@ def _section(node: nodes.section, page: Page) -> Iterator[Block]:
     if title is None:
         yield from flow(node.children, page)
         return
-    yield f"{'#' * page.level} {_text_in(title, page).strip()}"
+    yield f"{'#' * page.level} {text_in(title, page).strip()}"
     yield from flow(node.children[1:], replace(page, level=min(page.level + 1, 6)))
 
 
@@ -171,7 +138,7 @@ def _transition(node: nodes.transition, page: Page) -> Iterator[Block]:
 
 @blocks.register
 def _line_block(node: nodes.line_block, page: Page) -> Iterator[Block]:
-    yield "\\\n".join(_text_in(line, page) for line in node.findall(nodes.line))
+    yield "\\\n".join(text_in(line, page) for line in node.findall(nodes.line))
 
 
 @blocks.register
@@ -210,7 +177,7 @@ def _hanging(marker: str, text: str) -> str:
 @blocks.register
 def _definition_list(node: nodes.definition_list, page: Page) -> Iterator[Block]:
     for item in node.children:
-        terms = [_text_in(part, page) for part in item.children if isinstance(part, nodes.term)]
+        terms = [text_in(part, page) for part in item.children if isinstance(part, nodes.term)]
         body = _prose(flow(item.children[len(terms) :], page))
         yield _hanging("- ", "\n\n".join([f"**{', '.join(terms)}**", *body]))
 
@@ -219,7 +186,7 @@ def _definition_list(node: nodes.definition_list, page: Page) -> Iterator[Block]
 def _field(node: nodes.field, page: Page) -> Iterator[Block]:
     name, body = node.children
     text = "\n\n".join(_prose(blocks(body, page)))
-    yield _hanging("- ", f"**{_text_in(name, page)}:** {text}")
+    yield _hanging("- ", f"**{text_in(name, page)}:** {text}")
 
 
 @blocks.register
@@ -230,7 +197,7 @@ def _block_quote(node: nodes.block_quote, page: Page) -> Iterator[Block]:
 
 @blocks.register
 def _attribution(node: nodes.attribution, page: Page) -> Iterator[Block]:
-    yield f"— {_text_in(node, page)}"
+    yield f"— {text_in(node, page)}"
 
 
 def _quoted(parts: list[str]) -> str:
@@ -247,13 +214,12 @@ def _admonition(node: nodes.Element, page: Page) -> Iterator[Block]:
     """Notes, exercises, solutions: quoted, or folded. Cells cannot be quoted."""
     title = _title(node) or nodes.title("", str(admonitionlabels.get(node.tagname, "")))
     label = _label(node, page)
-    head = " ".join(f"{label} {_text_in(title, page)}".split())
+    head = " ".join(f"{label} {text_in(title, page)}".split())
     body = list(flow([child for child in node.children if child is not title], page))
-    cells = any(not isinstance(block, str) for block in body)
     if {"dropdown", "toggle"} & set(node["classes"]):
         yield from _folded(" ".join(f"{label} {title.astext()}".split()), body)
-    elif cells:
-        yield from [f"**{head}**", *body]
+    elif _has_cells(node):
+        yield from [f"**{head}**", *body] if head else body
     else:
         yield _quoted([f"**{head}**" if head else "", *_prose(body)])
 
@@ -282,7 +248,7 @@ def _container(node: nodes.container, page: Page) -> Iterator[Block]:
 
 
 def _claim(box: nodes.container, page: Page) -> str:
-    number, note, verdict = (_text_in(part, page) for part in box.children[0].children[0].children)
+    number, note, verdict = (text_in(part, page) for part in box.children[0].children[0].children)
     head = f"**{number} ({note.replace(' · ', ', ')}): {verdict}.**"
     statement, *rest = _prose(flow(box.children[1:], page))
     return _quoted([f"{head} {statement}", *rest])
@@ -301,7 +267,7 @@ def _caption(node: nodes.caption, page: Page) -> Iterator[Block]:
 
 def _numbered(caption: nodes.TextElement, page: Page) -> str:
     label = _label(caption.parent, page)
-    return f"**{label}:** {_text_in(caption, page)}" if label else _text_in(caption, page)
+    return f"**{label}:** {text_in(caption, page)}" if label else text_in(caption, page)
 
 
 @blocks.register
@@ -329,103 +295,3 @@ def _footnote(node: nodes.Element, page: Page) -> Iterator[Block]:
     first, *rest = _prose(flow(content, page)) or [""]
     mark = f"[{mark}]" if isinstance(node, nodes.citation) else f"<sup>{mark}</sup>"
     yield "\n\n".join([f"{mark} {first}", *rest])
-
-
-@blocks.register
-def _signature(node: addnodes.desc_signature, page: Page) -> Iterator[Block]:
-    yield _code(node.astext(), page)
-
-
-# Inline elements
-
-
-@inline.register(nodes.Invisible)
-def _no_text(node: nodes.Node, page: Page) -> str:
-    return ""
-
-
-@inline.register
-def _text(node: nodes.Text, page: Page) -> str:
-    def escaped(match: re.Match[str]) -> str:
-        return _ENTITIES.get(match[0], "\\" + match[0])
-
-    text = _SPECIAL.sub(escaped, re.sub(r"\s+", " ", node.astext()))
-    return text.replace("|", "\\|") if page.in_table else text
-
-
-@inline.register(nodes.emphasis)
-@inline.register(nodes.title_reference)
-def _emphasis(node: nodes.Element, page: Page) -> str:
-    return f"*{_text_in(node, page).strip()}*"
-
-
-@inline.register
-def _strong(node: nodes.strong, page: Page) -> str:
-    return f"**{_text_in(node, page).strip()}**"
-
-
-@inline.register
-def _literal(node: nodes.literal, page: Page) -> str:
-    return _code(node.astext(), page)
-
-
-def _code(text: str, page: Page) -> str:
-    text = " ".join(text.split("\n"))
-    fence = "`"
-    while fence in text:
-        fence += "`"
-    if "`" in text:
-        text = f" {text} "
-    return f"{fence}{text.replace('|', chr(92) + '|') if page.in_table else text}{fence}"
-
-
-@inline.register
-def _math(node: nodes.math, page: Page) -> str:
-    latex = " ".join(node.astext().split())
-    if page.in_table:  # a bar would end the table's cell
-        latex = latex.replace(r"\|", r"\Vert{}").replace("|", r"\vert{}")
-    return f"${latex}$"
-
-
-@inline.register
-def _superscript(node: nodes.superscript, page: Page) -> str:
-    return f"<sup>{_text_in(node, page)}</sup>"
-
-
-@inline.register
-def _subscript(node: nodes.subscript, page: Page) -> str:
-    return f"<sub>{_text_in(node, page)}</sub>"
-
-
-@inline.register
-def _footnote_reference(node: nodes.footnote_reference, page: Page) -> str:
-    return f"<sup>{node.astext()}</sup>"
-
-
-@inline.register
-def _raw(node: nodes.raw, page: Page) -> str:
-    return node.astext() if "html" in node["format"].split() else ""
-
-
-@inline.register
-def _image(node: nodes.image, page: Page) -> str:
-    """An image of another site, or of this one if it has an address; else what the image shows."""
-    target = urljoin(page.url, node["uri"])
-    alt = node.get("alt", "")
-    return f"![{alt}]({target})" if _is_absolute(target) else f"*[{alt}]*"
-
-
-@inline.register
-def _reference(node: nodes.reference, page: Page) -> str:
-    text = _text_in(node, page)
-    target = node.get("refuri") or f"#{node.get('refid', '')}"
-    target = urljoin(page.url, target)
-    if not _is_absolute(target):
-        return text
-    if node.astext() == target:
-        return f"<{target}>"
-    return f"[{text}](<{target}>)" if re.search(r"[\s()]", target) else f"[{text}]({target})"
-
-
-def _is_absolute(target: str) -> bool:
-    return bool(re.match(r"[a-z]+:", target))

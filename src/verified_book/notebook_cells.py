@@ -116,7 +116,7 @@ def executed_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
     """
     path = notebook_path(app, docname)
     notebook = nbformat.read(path, as_version=4)
-    if app.config.nb_execution_mode == "cache" and execution_error(app, docname) is None:
+    if app.config.nb_execution_mode == "cache" and _execution(app, docname).get("succeeded"):
         cache = get_cache(app.config.nb_execution_cache_path)
         _, cached = cache.merge_match_into_notebook(notebook)
         for cell, executed in zip(notebook.cells, cached.cells, strict=True):
@@ -129,8 +129,12 @@ def executed_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
 
 def execution_error(app: Sphinx, docname: str) -> str | None:
     """The name of the error that ended the execution of a page, if one did."""
-    data = getattr(app.env, "nb_metadata", {}).get(docname, {}).get("exec_data") or {}
-    return data.get("error")
+    return _execution(app, docname).get("error")
+
+
+def _execution(app: Sphinx, docname: str) -> dict[str, Any]:
+    """What MyST-NB remembers of the execution of a page; nothing if it did not take place."""
+    return getattr(app.env, "nb_metadata", {}).get(docname, {}).get("exec_data") or {}
 
 
 def unfinished(app: Sphinx, cells: list[Cell]) -> list[Cell]:

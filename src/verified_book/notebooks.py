@@ -11,7 +11,8 @@ from nbformat import NotebookNode, v4
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
-from verified_book.markdown import Block, Page, flow
+from verified_book.markdown import Block, flow
+from verified_book.markdown_inline import Page
 from verified_book.notebook_cells import executed_notebook, is_cell, notebook_path
 
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -29,6 +30,8 @@ def offer(
     """Writes the notebook of a page next to its source, and tells the theme its name."""
     builder = app.builder
     if doctree is None or not isinstance(builder, StandaloneHTMLBuilder):
+        return
+    if builder.name == "singlehtml":  # has no page of its own for a chapter
         return
     target = Path(builder.outdir, "_sources", *f"{pagename}.ipynb".split("/"))
     target.unlink(missing_ok=True)

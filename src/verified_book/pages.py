@@ -1,5 +1,7 @@
 """Checks each page after it was read and executed, and reports all failures together."""
 
+from dataclasses import replace
+
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -14,8 +16,10 @@ logger = logging.getLogger(__name__)
 
 def check_page(app: Sphinx, doctree: nodes.document) -> None:
     """Holds every output and every claim of a page against what the page says."""
+    claims.remember_statements(doctree)
     if app.config.nb_execution_mode == "off":
         expected.remove_markers(doctree)
+        claims.leave_open(doctree)
         return
     record = record_of(app.env)
     cells = cells_of(app, doctree)
@@ -26,11 +30,11 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     found, record.edits, checked = expected.check(app, doctree, cells)
     record.outputs_checked = len(checked)
     attributed = [
-        Failure(f.source, f.line, f.message, f.remedy, claim_of.get(cell.index) if cell else None)
-        for cell, f in failures + found
+        replace(failure, claim=claim_of.get(cell.index) if cell else None)
+        for cell, failure in failures + found
     ]
     record.failures += attributed
-    broken = {failure.claim for failure in attributed if failure.claim}
+    broken = {failure.claim for failure in attributed if failure.claim and failure.refutes}
     not_run = [cell.index for cell in unfinished(app, cells)]
     broken |= {claim_of[index] for index in not_run if index in claim_of}
     record.failures += claims.settle(app, proofs, checked, broken)
@@ -48,8 +52,8 @@ def _time_limit(app: Sphinx, cells: list[Cell]) -> list[tuple[Cell | None, Failu
         message = f"the cell ran past its time limit of {limit} seconds; no later cell has run"
         remedy = "Make the cell faster, or raise `execute.timeout` in _config.yml."
     else:
-        message = f"the execution of the page ended with {error}; see the log above"
-        remedy = "Run the chapter as a notebook to see where the kernel stops."
+        message = f"{error} in this cell or the one after it; no later cell has run"
+        remedy = "Run the page as a notebook to see more; a kernel may die of too little memory."
     return [(cell, Failure(cell.source, cell.line, message, remedy))]
 
 
@@ -67,6 +71,7 @@ def _noise(cells: list[Cell]) -> list[tuple[Cell | None, Failure]]:
                         f"the cell raised an error\n{traceback}",
                         "Mend the cell or the code that it calls; "
                         "tag it raises-exception if the reader shall see the error.",
+                        refutes=True,
                     ),
                 )
                 for traceback in cell.errors
@@ -104,22 +109,22 @@ def report(app: Sphinx, env: BuildEnvironment) -> list[str]:
     failures += claims.contradictions(env)
     failures.sort(key=lambda failure: (failure.source, failure.line))
     for failure in failures:
-        claim = f"claim {failure.claim} no longer holds: " if failure.claim else ""
+        place = "{} no longer holds: " if failure.refutes else "in the proof of {}: "
         logger.error(
             "%s%s\n  Remedy: %s",
-            claim,
+            place.format(f"claim {failure.claim}") if failure.claim else "",
             failure.message,
             failure.remedy,
             location=f"{failure.source}:{failure.line}",
             type="verified_book",
         )
     if failures:
-        broken = sorted({failure.claim for failure in failures if failure.claim})
+        broken = sorted({f.claim for f in failures if f.claim and f.refutes})
         suffix = f"; claims that no longer hold: {', '.join(broken)}" if broken else ""
         logger.error("%d failed check(s) in the book%s", len(failures), suffix)
     else:
         checked = sum(page.outputs_checked for page in pages.values())
-        settled = len(records.all_claims(env))
+        settled = sum(not claim.broken for claim in records.all_claims(env))
         logger.info("verified_book: %d outputs as expected, %d claims settled", checked, settled)
     env.verified_book_failed = bool(failures)  # type: ignore[attr-defined]  # read when it finishes
     return []

@@ -3,6 +3,7 @@
 import os
 
 from jupyter_cache import get_cache
+from jupyter_cache.executors import utils as executor
 from nbclient import NotebookClient
 from sphinx.application import Sphinx
 
@@ -19,8 +20,13 @@ def prepare(app: Sphinx) -> None:
     # Its folder and database are created by the first access.
     get_cache(app.env.mystnb_config.execution_cache_path).db  # type: ignore[attr-defined]  # noqa: B018
     app.parallel = app.config.verified_book_jobs or os.cpu_count() or 1
+    # There are as many kernels as cores: with one thread each, none waits for another's threads.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     # A kernel's polite shutdown takes a second a page; it has nothing left to lose.
     NotebookClient.shutdown_kernel.default_value = "immediate"
+    # It stands in an `except`. A kernel that dies, of too little memory say, thus ends its page, as
+    # a cell does that takes too long, and not the whole build with a traceback that names no page.
+    executor.CellTimeoutError = Exception
 
 
 def setup(app: Sphinx) -> None:

@@ -1,5 +1,6 @@
 """The built site, a server for it on this machine, and a browser that has visited every page."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -33,7 +34,10 @@ def html() -> Path:
     """The folder of the built site; the build is quick when nothing has changed."""
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", "book/", "-W", "-n", "--keep-going"]
-    build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Two builds at once, by two workers, would mix their pickled environments into one.
+    with (ROOT / "book" / "_config.yml").open() as config:
+        fcntl.flock(config, fcntl.LOCK_EX)
+        build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if build.returncode:
         pytest.fail(f"the book does not build:\n{build.stderr[-4000:]}")
     return ROOT / "book" / "_build" / "html"

@@ -84,8 +84,7 @@ class Block:
         if suffix == ".rst":
             if self.name not in ("code-cell", "expect-output"):
                 body = [rst_roles(line) for line in body]
-            text = ["", *body] if any(body) else []
-            inside = [f"   {line}".rstrip() for line in [*options, *text]]
+            inside = [f"   {line}".rstrip() for line in [*options, "", *body]]
             return [f".. {head.rstrip()}", *inside]
         ticks = [len(run) for line in body for run in re.findall("`{3,}", line)]
         fence = "`" * (max(ticks, default=2) + 1)
@@ -107,7 +106,7 @@ def expect(text: str) -> Block:
 
 
 def claim(
-    name: str, statement: str = "It is so.", note: str = "book", verdict: str = "holds"
+    name: str, statement: str | Parts = "It is so.", note: str = "book", verdict: str = "holds"
 ) -> Block:
     """A claim."""
     return Block("claim", statement, name, {"note": note, "verdict": verdict})
@@ -267,7 +266,7 @@ class Book:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=300,
+            timeout=100,
         )
         log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
         files = [*site.glob("**/*.html"), *site.glob("claims.json")]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.verified_book.books import Block, Book, Build, Part, cell, claim, expect, page
+from tests.verified_book.books import Block, Book, Build, Part, cell, claim, expect, page, rendered
 from verified_book import accept
 from verified_book.notebook_cells import Cell
 from verified_book.records import Edit, PageRecord
@@ -51,6 +51,7 @@ def parts(kind: str, accepted: bool) -> list[Part]:
         *missing("print('first')\n[1.5]", "first\n[1.5]"),
         *missing(EVIDENCE, "equal: ..."),
         *(nested if kind == "rst" else []),
+        *([".. include:: included.txt"] if kind == "rst" else []),
         "## Claim",
         claim(f"proof-{kind}"),
         *missing("'a proof'", "'a proof'"),
@@ -68,7 +69,9 @@ KINDS = {"md": "one.md", "rst": "two.rst"}
 def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
     pages = {"index.md": ["# A book"], "green.md": GREEN, "still.md": STILL}
     pages |= {name: parts(kind, accepted=False) for kind, name in KINDS.items()}
-    return Book(tmp_path_factory.mktemp("accept"), pages)
+    book = Book(tmp_path_factory.mktemp("accept"), pages)
+    book.write("book/included.txt", "\n".join(rendered([cell("'included'")], ".rst")))
+    return book
 
 
 @pytest.fixture(scope="module")
@@ -89,18 +92,29 @@ def green(book: Book, accepting: Build) -> Build:
 
 def test_a_build_that_does_not_accept_changes_nothing(book: Book, red: Build):
     assert red.status == 1
-    assert {failure.file for failure in red.failures} == {"one.md", "two.rst", "still.md"}
+    files = {"one.md", "two.rst", "included.txt", "still.md"}
+    assert {failure.file for failure in red.failures} == files
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_blocks_are_as_an_author_would_write_them(book: Book, accepting: Build, kind: str):
     text = page(parts(kind, accepted=True), f".{kind}")
-    assert book.read(KINDS[kind]).splitlines() == text.splitlines()
+    assert lines(book.read(KINDS[kind])) == lines(text)
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a page, with one empty line where the tests' own pages have several."""
+    return re.sub("\n{3,}", "\n\n", text).splitlines()
+
+
+def test_an_included_file_is_rewritten_in_the_format_of_its_page(book: Book, accepting: Build):
+    text = "\n".join(rendered([cell("'included'"), expect("'included'")], ".rst"))
+    assert lines(book.read("included.txt")) == lines(text)
 
 
 def test_pages_without_a_block_to_accept_are_not_touched(book: Book, accepting: Build):
-    rewritten = re.findall(r"rewrote (\d+) expected block\(s\) in .*/book/(\S+)", accepting.log)
-    assert rewritten == [("14", "one.md"), ("17", "two.rst")]
+    rewritten = re.findall(r"rewrote (\d+) expected block\(s\) in .*book/(\S+)", accepting.log)
+    assert sorted(rewritten) == [("1", "included.txt"), ("14", "one.md"), ("17", "two.rst")]
     assert book.read("green.md") == book.texts["green.md"]
 
 

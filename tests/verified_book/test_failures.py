@@ -16,6 +16,7 @@ from tests.verified_book.books import (
     cell,
     claim,
     expect,
+    words,
 )
 
 pytestmark = pytest.mark.xdist_group("failures")
@@ -304,6 +305,13 @@ RST_ONLY: dict[str, Callable[[str], Case]] = {
         "the cell raised an error\n.*ZeroDivisionError",
         "Mend the cell",
     ),
+    "a proof in a nested claim": lambda kind: case(
+        claim(f"outer-{kind}"),
+        Block("note", [claim(f"inner-{kind}"), cell("assert proven, 'inner'")]),
+        message=f"claim outer-{kind} has no proof",
+        remedy="right after it",
+        culprit=0,
+    ),
     "a nested block differs": lambda kind: Case(
         [Block("note", [Block("admonition", [cell("8 * 8"), expect("65")], "Deep")])],
         expect("65"),
@@ -427,6 +435,11 @@ def test_an_unchanged_build_fails_again_without_running_a_cell(build: Build, sec
     assert second_build.failures == build.failures
 
 
+DIES = "time.sleep(0.5)  # the kernel has said that it began\nos._exit(1)"
+STRICT = "---\nexecution: {allow_errors: false}\n"
+STRICT_PAGE = ["# Strict", cell("raise ValueError"), cell("print(1)\n2"), expect("1\n2")]
+
+
 def late_page(kind: str) -> list[Part]:
     """A page whose third cell takes too long, and which expects much of those after it."""
     return [
@@ -451,9 +464,68 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Book, Build]:
     pages |= {f"late.{kind}": late_page(kind) for kind in ("md", "rst")}
     del pages["late.rst"]
     pages["later.rst"] = late_page("rst")
-    config = CONFIG.replace("timeout: 60", "timeout: 2")
+    pages["dead.md"] = ["# Dead", cell("import os, time"), cell(DIES), expect("1"), cell("2")]
+    pages["excluded.md"] = [
+        "# Excluded",
+        claim("excluded"),
+        cell("assert pages"),
+        cell("3"),
+        expect("3"),
+    ]
+    config = CONFIG.replace("timeout: 60", "timeout: 2, exclude_patterns: [excluded*]")
+    pages["strict.md"] = STRICT_PAGE
     book = Book(tmp_path_factory.mktemp("stopped"), pages, config)
+    book.write("book/strict.md", book.texts["strict.md"].replace("---\n", STRICT, 1))
     return book, book.build()
+
+
+def test_a_kernel_that_dies(stopped: tuple[Book, Build]):
+    book, build = stopped
+    (failure,) = [failure for failure in build.failures if failure.file == "dead.md"]
+    assert failure.line == book.line_of(cell(DIES), "dead.md")
+    assert (
+        failure.message == "DeadKernelError in this cell or the one after it; no later cell has run"
+    )
+    assert "too little memory" in failure.remedy
+
+
+def test_a_page_that_stops_at_its_first_error(stopped: tuple[Book, Build]):
+    book, build = stopped
+    (failure,) = [failure for failure in build.failures if failure.file == "strict.md"]
+    assert failure.line == book.line_of(cell("raise ValueError"), "strict.md") + 1
+    assert failure.message.startswith("the cell raised an error\n")
+
+
+def test_a_page_that_is_excluded_from_execution(stopped: tuple[Book, Build]):
+    book, build = stopped
+    (failure,) = [failure for failure in build.failures if failure.file == "excluded.md"]
+    assert failure.line == book.line_of(expect("3"), "excluded.md")
+    assert "expected output, but the cell printed nothing" in failure.message
+    assert not {item["id"]: item["proven"] for item in build.claims}["excluded"]
+
+
+@pytest.fixture(scope="module")
+def unexecuted(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    pages = {
+        "index.md": [
+            "# A book",
+            claim("open"),
+            PROOF,
+            cell("1"),
+            expect("2"),
+            Block("claims-index"),
+        ]
+    }
+    config = CONFIG.replace("execute_notebooks: cache", "execute_notebooks: 'off'")
+    return Book(tmp_path_factory.mktemp("off"), pages, config).build("-W", "-n")
+
+
+def test_a_build_that_runs_no_cells_proves_no_claim(unexecuted: Build):
+    assert unexecuted.status == 0
+    assert "0 outputs as expected, 0 claims settled" in unexecuted.log
+    assert [item["proven"] for item in unexecuted.claims] == [False]
+    text = words(unexecuted.article("index.html"))
+    assert text.count("Not proven in this build: see its log.") == 2  # in its box and in the index
 
 
 @pytest.mark.parametrize("file", ["late.md", "later.rst"])

@@ -36,6 +36,15 @@ def solution(label: str, parts: Parts, suffix: str) -> Parts:
     return [Block("solution-start", "", label), *parts, Block("solution-end")]
 
 
+def linked(kind: str) -> Parts:
+    """A statement with links of every kind, for the index on another page."""
+    other = {"md": "deep/two", "rst": "../one"}[kind]
+    equation = Block("math", "a = b", options={"label": f"equation-{kind}"})
+    number = f"{{eq}}`equation-{kind}`"
+    footnote = {"md": "noted[^n].\n\n[^n]: A footnote.", "rst": "noted [1]_.\n\n.. [1] A footnote."}
+    return [f"By {{doc}}`{other}`, {number}, <https://example.org>, {footnote[kind]}", equation]
+
+
 def chapter(kind: str) -> list[Part]:
     """One of everything that a chapter may have; `kind` keeps ids and labels apart."""
     proof = cell("assert 2 > one")
@@ -62,6 +71,8 @@ def chapter(kind: str) -> list[Part]:
         expect("different: 0.25, tolerance 0.1"),
         claim(f"P{kind}", "It is asserted."),
         Block("note", ["Because:", proof]) if kind == "rst" else proof,
+        claim(f"L{kind}", linked(kind)),
+        cell("assert one, 'linked'"),
         "## Cells of every kind",
         cell(GLUE),
         "It is {glue:text}`width:.2f` wide.",
@@ -120,7 +131,7 @@ def claim_box(text: str, name: str) -> str:
 
 def test_it_is_green_and_says_what_it_checked(build: Build):
     assert build.status == 0, build.log
-    assert "verified_book: 18 outputs as expected, 8 claims settled\n" in build.log
+    assert "verified_book: 18 outputs as expected, 10 claims settled\n" in build.log
     assert build.failures == []
 
 
@@ -134,7 +145,7 @@ def test_expected_blocks_leave_no_trace(build: Build):
 
 
 def test_a_claim_shows_its_number_note_verdict_and_evidence(text: str, kind: str):
-    first = {"md": 1, "rst": 5}[kind]
+    first = {"md": 1, "rst": 6}[kind]
     name = f"S{kind}"
     box = claim_box(text, name)
     assert f'<a class="claim-number reference internal" href="#claim-{name.lower()}">' in box
@@ -167,8 +178,14 @@ def test_the_frame_of_a_claim_ends_after_its_last_cell(text: str):
     assert "settled" not in rest
 
 
+def test_evidence_has_its_look(build: Build, text: str, kind: str):
+    assert '<div class="cell evidence evidence-different docutils container">' in text
+    assert "_static/verified_book.css" in build.pages[PAGES[kind]]
+    assert (build.site / "_static/verified_book.css").is_file()
+
+
 def test_references_link_to_claims_by_number(build: Build, text: str, kind: str):
-    third = {"md": 3, "rst": 7}[kind]
+    third = {"md": 3, "rst": 8}[kind]
     link = f'href="#claim-f{kind}" title="It does not."><span>claim {third}</span></a>'
     assert link in claim_box(text, f"S{kind}")
     assert 'href="one.html#claim-imd" title="If so."><span>claim 2</span></a>' in build.article(
@@ -180,7 +197,7 @@ def test_a_reference_in_a_title_is_text_where_titles_are_repeated(build: Build, 
     title = f"Chapter {kind} with claim S{kind} in its title"
     assert title in words(build.sidebar("index.html"))
     shown = words(build.article(PAGES[kind]))
-    number = {"md": 1, "rst": 5}[kind]
+    number = {"md": 1, "rst": 6}[kind]
     assert f"Chapter {kind} with claim {number} in its title" in shown
 
 
@@ -212,14 +229,14 @@ def test_an_exercise_has_its_solution_with_the_output(text: str, kind: str):
 def test_the_index_counts_and_lists_every_claim(build: Build):
     index = build.article("index.html")
     counts, book, other = re.findall(r"<tbody>.*?</tbody>", index, re.DOTALL)
-    assert words(counts) == "this book 4 0 0 4 other notes 0 2 2 4 all 4 2 2 8"
+    assert words(counts) == "this book 6 0 0 6 other notes 0 2 2 4 all 6 2 2 10"
     assert re.findall(r"(\d+) · (\w+)", words(book)) == [
-        *[("1", "Smd"), ("4", "Pmd")],
-        *[("5", "Srst"), ("8", "Prst")],
+        *[("1", "Smd"), ("4", "Pmd"), ("5", "Lmd")],
+        *[("6", "Srst"), ("9", "Prst"), ("10", "Lrst")],
     ]
     assert re.findall(r"(\d+) · (\w+)", words(other)) == [
         *[("2", "Imd"), ("3", "Fmd")],
-        *[("6", "Irst"), ("7", "Frst")],
+        *[("7", "Irst"), ("8", "Frst")],
     ]
     assert index.index("This book") < index.index("Other notes")
 
@@ -240,7 +257,7 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         "numpy": metadata.version("numpy"),
     }
     claims = {item["id"]: item for item in build.claims}
-    assert [item["number"] for item in build.claims] == list(range(1, 9))
+    assert [item["number"] for item in build.claims] == list(range(1, 11))
     assert claims["Imd"] == {
         "id": "Imd",
         "number": 2,
@@ -265,6 +282,20 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
     )
     assert claims["Srst"]["text"] == "The sum $1 + 1$ is two, see claim Frst."
     assert (claims["Prst"]["error"], claims["Prst"]["evidence"]) == (None, [])
+
+
+@pytest.mark.parametrize(("kind", "other"), [("md", "rst"), ("rst", "md")])
+def test_links_in_a_statement_lead_from_the_index_too(build: Build, kind: str, other: str):
+    index = build.article("index.html")
+    row = index[index.index(f"· L{kind}") :]
+    row = row[: row.index("</tr>")]
+    assert f'href="{PAGES[other]}"' in row
+    assert f'href="{PAGES[kind]}#equation-equation-{kind}"' in row
+    assert 'href="https://example.org"' in row
+    assert r"\[a = b\]" in row
+    assert "footnote" not in row
+    text = {item["id"]: item["text"] for item in build.claims}[f"L{kind}"]
+    assert text.endswith("$a = b$")
 
 
 @pytest.fixture(scope="module")

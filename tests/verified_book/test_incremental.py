@@ -28,7 +28,8 @@ BROKEN = "def twice(x):\n    return 2 * x + 1\n"
 ONE = claim("one", "It is twice as much.")
 TWO = claim("two", "It is even.")
 USE = cell("from watched import twice\ntwice(21)")
-INDEX: Parts = ["# A book", "See {claim}`two`.", Block("claims-index")]
+INDEX: Parts = ["# A book", "See {claim}`two`."]
+ALL: Parts = ["# All claims", "See {claim}`two`.", Block("claims-index")]
 EVEN = cell("assert twice(3) % 2 == 0")
 FIRST: Parts = ["# First", ONE, USE, expect("42"), "## Prose", "Old prose."]
 SECOND: Parts = ["# Second", TWO, USE, expect("42"), EVEN, "## More", "See {claim}`one`."]
@@ -48,7 +49,13 @@ def replaced(parts: Parts, old: Part, new: Part) -> list[Part]:
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    pages = {"index.md": INDEX, "first.md": FIRST, "second.rst": SECOND}
+    pages = {
+        "index.md": INDEX,
+        "first.md": FIRST,
+        "second.rst": SECOND,
+        "all.md": ALL,
+        "plain.md": ["# Plain", "No claim."],
+    }
     book = Book(tmp_path_factory.mktemp("life"), pages)
     book.write("src/watched.py", SOUND)
     builds: dict[str, Build] = {}
@@ -72,7 +79,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     first[1:1] = [claim("zero", "It is there."), cell("import watched\nassert watched"), "## One"]
     book.write_page("first.md", first)
     build("another claim before")
-    book.write_toc(["index.md", "second.rst", "first.md"])
+    book.write_toc(["index.md", "second.rst", "first.md", "all.md", "plain.md"])
     build("another order")
     first = replaced(first, "# First", "# A first chapter")
     first = replaced(first, ONE, claim("one", "It is double."))
@@ -83,7 +90,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     first[1:1] = [TWO, cell("import watched\nassert watched.twice(2) == 4"), "## Zero"]
     book.write_page("first.md", first)
     build("a claim moved")
-    book.write_toc(["index.md", "second.rst"])
+    book.write_toc(["index.md", "second.rst", "all.md", "plain.md"])
     (book.folder / "book/first.md").unlink()
     build("a page removed")
     return Life(book, builds)
@@ -156,13 +163,13 @@ def test_a_broken_source_breaks_the_claims(life: Life, after: str):
     assert found[2][2].startswith("claim two no longer holds: the cell raised an error\n")
     assert "claims that no longer hold: one, two\n" in build.log
     assert [item["proven"] for item in build.claims] == [False, False]
-    assert "not proven" in words(build.article("index.html"))
+    assert "not proven" in words(build.article("all.html"))
 
 
 def test_the_index_recovers_when_the_source_is_mended(life: Life):
     build = life.builds["the source mended"]
     assert all(item["proven"] for item in build.claims)
-    assert "not proven" not in words(build.article("index.html"))
+    assert "not proven" not in words(build.article("all.html"))
 
 
 @pytest.mark.parametrize(
@@ -179,42 +186,43 @@ def test_claims_are_numbered_in_reading_order_everywhere(
 ):
     build = life.builds[after]
     assert {item["id"]: item["number"] for item in build.claims} == expected
-    assert f"See claim {expected['two']} ." in words(build.article("index.html"))
+    assert f"See claim {expected['two']} ." in words(build.article("all.html"))
     assert f"See claim {expected['one']} ." in words(build.article("second.html"))
     assert f"Claim {expected['one']} one ·" in words(build.article("first.html"))
     home = "first.html" if after == "a claim moved" else "second.html"
     assert f"Claim {expected['two']} two ·" in words(build.article(home))
     for name, number in expected.items():
-        assert f"{number} · {name} " in words(build.article("index.html"))
+        assert f"{number} · {name} " in words(build.article("all.html"))
 
 
 def test_a_new_order_is_in_every_sidebar(life: Life):
     for after, order in [("another claim before", 1), ("another order", -1)]:
         build = life.builds[after]
-        for name in ("index.html", "first.html", "second.html"):
+        for name in ("index.html", "first.html", "second.html", "plain.html"):
             sidebar = words(build.sidebar(name))
             places = [sidebar.index("First"), sidebar.index("Second")]
             assert places == sorted(places)[::order], (after, name)
 
 
 def test_a_new_title_is_in_the_index_of_claims(life: Life):
-    assert "A first chapter" not in words(life.builds["another order"].article("index.html"))
+    assert "A first chapter" not in words(life.builds["another order"].article("all.html"))
     assert "A first chapter" in words(
-        life.builds["another title and statement"].article("index.html")
+        life.builds["another title and statement"].article("all.html")
     )
 
 
 def test_a_new_statement_is_in_the_index_and_in_references(life: Life):
     build = life.builds["another title and statement"]
-    assert "It is double." in build.article("index.html")
+    assert "It is double." in build.article("all.html")
     assert 'title="It is double."' in build.article("second.html")
 
 
 def test_references_follow_a_claim_to_another_page(life: Life):
     before, after = life.builds["another order"], life.builds["a claim moved"]
-    assert 'href="second.html#claim-two"' in before.article("index.html")
-    assert 'href="second.html#claim-two"' not in after.article("index.html")
-    assert 'href="first.html#claim-two"' in after.article("index.html")
+    for name in ("index.html", "all.html"):
+        assert 'href="second.html#claim-two"' in before.article(name)
+        assert 'href="second.html#claim-two"' not in after.article(name)
+        assert 'href="first.html#claim-two"' in after.article(name)
 
 
 def test_the_claims_of_a_removed_page_are_gone(life: Life):
@@ -222,7 +230,8 @@ def test_the_claims_of_a_removed_page_are_gone(life: Life):
     assert build.status == 1
     assert build.claims == []
     assert [(failure.file, failure.message) for failure in build.failures] == [
+        ("all.md", "a reference to the claim two, which does not exist"),
         ("index.md", "a reference to the claim two, which does not exist"),
         ("second.rst", "a reference to the claim one, which does not exist"),
     ]
-    assert "all 0 0 0 0" in words(build.article("index.html"))
+    assert "all 0 0 0 0" in words(build.article("all.html"))

@@ -54,6 +54,8 @@ TEXTS = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=20)
             "equal: largest difference 0, tolerance 1e-06",
         ),
         ("a...b...c...", "aXbYcZ"),
+        ("1...", "1 and more"),
+        ("1.5...", "1.5432"),
         # No number: a version, a word, a digest, an address.
         ("1.2.3", "1.2.3"),
         ("v1.5", "v1.5"),
@@ -101,6 +103,8 @@ def test_agrees(want, got):
         ("a", ""),
         ("", "a"),
         ("1.2.3", "1.2.4"),
+        ("1.2.3", "1.24.3"),
+        ("1.5...", "1.49"),
         ("v1.5", "v1.52"),
         ("12e3456789", "12e3456788"),
         ("a...b...c", "aXcYb"),

@@ -1,0 +1,240 @@
+"""The notebooks in the download menu; that real chapters' run again is tested with the site."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+pytestmark = pytest.mark.xdist_group("notebooks")
+
+CONF = """\
+extensions = ["sphinx_exercise", "verified_book"]
+html_theme = "sphinx_book_theme"
+html_baseurl = "https://a.org/"
+numfig = True
+verified_book_notes = {"book": "this book"}
+"""
+
+MYST = """\
+---
+file_format: mystnb
+kernelspec: {name: python3}
+---
+# A chapter
+
+```{code-cell}
+:tags: [remove-cell]
+hidden = 40
+```
+
+See {doc}`plain` and {math}`x^2`.
+
+```{claim} B1
+:note: book
+:verdict: holds
+
+One and one is {math}`2`.
+```
+
+```{code-cell}
+:tags: [hide-input, mine]
+hidden + 2
+```
+
+```{expect-output}
+42
+```
+
+Before.
+
+## A middle
+
+```{exercise} Think
+:label: think
+Why?
+```
+
+```{solution-start} think
+:class: dropdown
+```
+
+Because.
+
+```{code-cell}
+assert hidden
+```
+
+```{solution-end}
+```
+
+## An end
+
+```{code-cell}
+:tags: [remove-cell]
+last = hidden
+```
+"""
+
+RST = """\
+A chapter
+=========
+
+.. code-cell::
+   :tags: remove-cell
+
+   hidden = 40
+
+See :doc:`plain` and :math:`x^2`.
+
+.. claim:: B2
+   :note: book
+   :verdict: holds
+
+   One and one is :math:`2`.
+
+.. code-cell::
+   :tags: hide-input, mine
+
+   hidden + 2
+
+.. expect-output::
+
+   42
+
+Before.
+
+A middle
+--------
+
+.. exercise:: Think
+   :label: think-rst
+
+   Why?
+
+.. solution:: think-rst
+   :class: dropdown
+
+   Because.
+
+   .. code-cell::
+
+      assert hidden
+
+An end
+------
+
+.. code-cell::
+   :tags: remove-cell
+
+   last = hidden
+"""
+
+BRIEF = f"{MYST.partition('# A')[0]}# Brief\n\n```{{code-cell}}\nx = 1\n```\n"
+
+INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\n```\n"
+
+
+def build(folder: Path) -> Path:
+    site = folder.parent / "site"
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", folder, site]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return site
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("notebooks") / "book"
+    folder.joinpath("folder").mkdir(parents=True)
+    folder.joinpath("conf.py").write_text(CONF)
+    folder.joinpath("index.md").write_text(INDEX)
+    folder.joinpath("plain.md").write_text("# No cells\n")
+    folder.joinpath("brief.md").write_text(BRIEF)
+    folder.joinpath("myst.md").write_text(MYST)
+    rst = RST.replace(":doc:`plain`", ":doc:`/plain`")
+    folder.joinpath("folder", "rst.rst").write_text(rst)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(book):
+    return build(book)
+
+
+@pytest.fixture(params=["myst", "folder/rst"])
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def notebook(site, name):
+    return nbformat.read(site / "_sources" / f"{name}.ipynb", as_version=nbformat.NO_CONVERT)
+
+
+def test_menu_offers_it(site, name):
+    page = site.joinpath(f"{name}.html").read_text()
+    up = "../" * name.count("/")
+    assert f'href="{up}_sources/{name}.ipynb"' in page
+
+
+def test_a_page_without_cells_offers_none(site):
+    assert "_sources/plain.md" in site.joinpath("plain.html").read_text()
+    assert ".ipynb" not in site.joinpath("plain.html").read_text()
+    assert not site.joinpath("_sources", "plain.ipynb").exists()
+
+
+def test_it_is_valid(notebook):
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    kernel = notebook.metadata.kernelspec
+    assert (kernel.name, kernel.language) == ("python3", "python")
+    assert kernel.display_name
+
+
+def test_cells_are_in_order_with_tags_and_outputs(notebook):
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.source for cell in cells] == [
+        "hidden = 40",
+        "hidden + 2",
+        "assert hidden",
+        "last = hidden",
+    ]
+    tags = [cell.metadata.get("tags", []) for cell in cells]
+    assert tags == [["remove-cell"], ["hide-input", "mine"], [], ["remove-cell"]]
+    assert [output.data["text/plain"] for output in cells[1].outputs] == ["42"]
+
+
+def test_jupyterlab_folds_what_the_page_folds(notebook):
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    everything = {"source_hidden": True, "outputs_hidden": True}
+    assert [cell.metadata.get("jupyter") for cell in cells] == [
+        everything,
+        {"source_hidden": True},
+        everything,  # the solution's
+        everything,
+    ]
+
+
+def test_prose_is_markdown(notebook, name):
+    number, exercise = (1, 1) if name == "myst" else (2, 2)
+    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert prose == [
+        "# A chapter\n\nSee [No cells](https://a.org/plain.html) and $x^2$.\n\n"
+        f"> **Claim {number} (B{number}, this book): holds.** One and one is $2$.\n>\n"
+        "> Proven by what the cells assert and print.",
+        "Before.",
+        f"## A middle\n\n> **Exercise {exercise} (Think)**\n>\n> Why?\n\n"
+        f"<details><summary>Solution to Exercise {exercise} (Think)</summary>\n\nBecause.\n\n"
+        "</details>",
+        "## An end",
+    ]
+
+
+def test_it_goes_when_the_cells_go(book, site):
+    offered = site / "_sources" / "brief.ipynb"
+    assert offered.is_file()
+    book.joinpath("brief.md").write_text("# No cells\n")
+    build(book)
+    assert not offered.exists()

@@ -1,0 +1,33 @@
+"""The notebook that the cells of an RST page become."""
+
+import pytest
+from myst_nb.core.read import read_myst_markdown_notebook
+from myst_parser.config.main import MdParserConfig
+
+from verified_book.rst_cells import as_notebook, rst_cell
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "1 + 1",
+        "x = 1\n\n\nx",
+        "    indented",
+        "print('```')",
+        'text = """\n````\n"""',
+        "---\n:tags: no option",
+        ":not: an option",
+        "%time 1\n!ls",
+        "# +++\n+++",
+        "'`' * 3 + '\\n'",
+    ],
+)
+@pytest.mark.parametrize("tags", [[], ["hide-input"], ["raises-exception", "hide-output"]])
+def test_cells_come_out_as_they_went_in(code, tags):
+    places = [rst_cell(code="first = 1", tags=[]), rst_cell(code=code, tags=tags)]
+    notebook = read_myst_markdown_notebook(as_notebook(places), MdParserConfig())
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.source for cell in cells] == ["first = 1", code]
+    assert [cell.metadata.get("tags", []) for cell in cells] == [[], tags]
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert notebook.metadata.kernelspec.display_name
