@@ -62,27 +62,24 @@ def numbers(env: BuildEnvironment) -> dict[str, int]:
 
 
 def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """The pages to write again because numbers, or what an index shows, have changed."""
+    """The pages to write again because what they show of others has changed.
+
+    Those are numbers and links of claims, the rows of an index and, in the sidebar of every page,
+    the titles of all.
+    """
+    old_titles = getattr(env, "verified_book_titles", None)
+    titles = {name: title.astext() for name, title in env.titles.items()}
+    env.verified_book_titles = titles  # type: ignore[attr-defined]  # Sphinx's way to extend it
     old_links = getattr(env, "verified_book_links", {})
     old_rows = getattr(env, "verified_book_rows", None)
     claims = ordered_claims(env)
     links = {c.id: (number, c.page, c.text) for number, c in enumerate(claims, start=1)}
-    rows = [
-        (
-            c.id,
-            c.note,
-            c.verdict,
-            c.text,
-            c.page,
-            c.broken,
-            *c.evidence,
-            env.titles[c.page].astext(),
-        )
-        for c in claims
-    ]
-    env.verified_book_links = links  # type: ignore[attr-defined]  # Sphinx's way to extend it
+    rows = [(c.id, c.note, c.verdict, c.text, c.page, c.broken, *c.evidence) for c in claims]
+    env.verified_book_links = links  # type: ignore[attr-defined]
     env.verified_book_rows = rows  # type: ignore[attr-defined]
     changed = {name for name in links | old_links if links.get(name) != old_links.get(name)}
+    if titles != old_titles:
+        return sorted(env.found_docs)
     return [
         name
         for name, record in records(env).items()

@@ -79,7 +79,8 @@ def _noise(cells: list[Cell]) -> list[tuple[Cell | None, Failure]]:
         if cell.ran and not cell.errors and "raises-exception" in cell.tags:
             message = "the cell is tagged raises-exception, but raised nothing"
             remedy = "Mend the cell, or remove the tag."
-            found.append((cell, Failure(cell.source, cell.line, message, remedy)))
+            failure = Failure(cell.source, cell.line, message, remedy, refutes=True)
+            found.append((cell, failure))
         if cell.stderr and "allow-stderr" not in cell.tags:
             failure = Failure(
                 cell.source,

@@ -16,7 +16,7 @@ def mark_evidence(cells: list[Cell]) -> None:
     """Gives the cells that end in evidence a class for its kind."""
     for cell in cells:
         if cell.node is not None and cell.evidence:
-            cell.node["classes"] += ["evidence", f"evidence-{cell.evidence[-1]['kind']}"]
+            cell.node["classes"] += ["evidence", f"evidence-{cell.evidence[-1].get('kind')}"]
 
 
 def setup(app: Sphinx) -> None:

@@ -47,6 +47,9 @@ def replaced(parts: Parts, old: Part, new: Part) -> list[Part]:
     return [new if part == old else part for part in parts]
 
 
+OTHERS = ["all.md", "see.md", "plain.md"]
+
+
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     pages = {
@@ -54,6 +57,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
         "first.md": FIRST,
         "second.rst": SECOND,
         "all.md": ALL,
+        "see.md": ["# See", "Only {claim}`two`."],
         "plain.md": ["# Plain", "No claim."],
     }
     book = Book(tmp_path_factory.mktemp("life"), pages)
@@ -70,45 +74,40 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     build("no change to a broken source")
     book.write("src/watched.py", SOUND)
     build("the source mended")
-    first = replaced(FIRST, "Old prose.", "New prose.")
+    first = replaced(replaced(FIRST, "Old prose.", "New prose."), "# First", "# A first chapter")
     book.write_page("first.md", first)
-    build("other prose")
+    build("other prose and another title")
     second = replaced(SECOND, USE, cell("from watched import twice\ntwice(20) + 2"))
     book.write_page("second.rst", second)
     build("another cell")
     first[1:1] = [claim("zero", "It is there."), cell("import watched\nassert watched"), "## One"]
     book.write_page("first.md", first)
     build("another claim before")
-    book.write_toc(["index.md", "second.rst", "first.md", "all.md", "plain.md"])
+    book.write_toc(["index.md", "second.rst", "first.md", *OTHERS])
     build("another order")
-    first = replaced(first, "# First", "# A first chapter")
     first = replaced(first, ONE, claim("one", "It is double."))
     book.write_page("first.md", first)
-    build("another title and statement")
+    build("another statement")
     second.remove(TWO)
     book.write_page("second.rst", second)
     first[1:1] = [TWO, cell("import watched\nassert watched.twice(2) == 4"), "## Zero"]
     book.write_page("first.md", first)
     build("a claim moved")
-    book.write_toc(["index.md", "second.rst", "all.md", "plain.md"])
+    book.write_toc(["index.md", "second.rst", *OTHERS])
     (book.folder / "book/first.md").unlink()
     build("a page removed")
     return Life(book, builds)
-
-
-def numbers(build: Build) -> dict[str, int]:
-    return {item["id"]: item["number"] for item in build.claims}
 
 
 GREEN = [
     "nothing",
     "no change",
     "the source mended",
-    "other prose",
+    "other prose and another title",
     "another cell",
     "another claim before",
     "another order",
-    "another title and statement",
+    "another statement",
     "a claim moved",
 ]
 
@@ -126,11 +125,11 @@ def test_green_after(life: Life, after: str):
         ("a broken source", {"first.md", "second.rst"}),
         ("no change to a broken source", set()),
         ("the source mended", set()),
-        ("other prose", set()),
+        ("other prose and another title", set()),
         ("another cell", {"second.rst"}),
         ("another claim before", {"first.md"}),
         ("another order", set()),
-        ("another title and statement", set()),
+        ("another statement", set()),
     ],
 )
 def test_runs_the_cells_of(life: Life, after: str, executed: set[str]):
@@ -142,7 +141,7 @@ def test_an_unchanged_build_reads_nothing(life: Life):
 
 
 def test_changed_prose_is_shown(life: Life):
-    build = life.builds["other prose"]
+    build = life.builds["other prose and another title"]
     assert "New prose." in build.article("first.html")
     assert "0 added, 1 changed, 0 removed" in build.log
 
@@ -200,26 +199,27 @@ def test_a_new_order_is_in_every_sidebar(life: Life):
         build = life.builds[after]
         for name in ("index.html", "first.html", "second.html", "plain.html"):
             sidebar = words(build.sidebar(name))
-            places = [sidebar.index("First"), sidebar.index("Second")]
+            places = [sidebar.index("A first chapter"), sidebar.index("Second")]
             assert places == sorted(places)[::order], (after, name)
 
 
-def test_a_new_title_is_in_the_index_of_claims(life: Life):
-    assert "A first chapter" not in words(life.builds["another order"].article("all.html"))
-    assert "A first chapter" in words(
-        life.builds["another title and statement"].article("all.html")
-    )
+def test_a_new_title_is_in_the_index_of_claims_and_in_every_sidebar(life: Life):
+    before, after = life.builds["the source mended"], life.builds["other prose and another title"]
+    assert "A first chapter" not in words(before.article("all.html"))
+    assert "A first chapter" in words(after.article("all.html"))
+    for name in ("index.html", "second.html", "plain.html"):
+        assert "A first chapter" in words(after.sidebar(name)), name
 
 
 def test_a_new_statement_is_in_the_index_and_in_references(life: Life):
-    build = life.builds["another title and statement"]
+    build = life.builds["another statement"]
     assert "It is double." in build.article("all.html")
     assert 'title="It is double."' in build.article("second.html")
 
 
 def test_references_follow_a_claim_to_another_page(life: Life):
     before, after = life.builds["another order"], life.builds["a claim moved"]
-    for name in ("index.html", "all.html"):
+    for name in ("index.html", "all.html", "see.html"):
         assert 'href="second.html#claim-two"' in before.article(name)
         assert 'href="second.html#claim-two"' not in after.article(name)
         assert 'href="first.html#claim-two"' in after.article(name)
@@ -233,5 +233,6 @@ def test_the_claims_of_a_removed_page_are_gone(life: Life):
         ("all.md", "a reference to the claim two, which does not exist"),
         ("index.md", "a reference to the claim two, which does not exist"),
         ("second.rst", "a reference to the claim one, which does not exist"),
+        ("see.md", "a reference to the claim two, which does not exist"),
     ]
     assert "all 0 0 0 0" in words(build.article("all.html"))
