@@ -111,9 +111,9 @@ window.inspection = {
         return isBefore && box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
       })
       .map((shape) => {
-        const { fill, fillOpacity } = getComputedStyle(shape);
+        const { fill, fillOpacity, opacity } = getComputedStyle(shape);
         const [r, g, b, alpha] = inspection.rgba(fill === "none" ? "transparent" : fill);
-        return [r, g, b, alpha * fillOpacity];
+        return [r, g, b, alpha * fillOpacity * opacity];
       });
   },
 
