@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -28,6 +29,12 @@ def closed(**properties):
 @pytest.fixture(scope="module")
 def published(html):
     return json.loads((html / "claims.json").read_text(encoding="utf-8"))
+
+
+def test_no_claim_vanishes(published):
+    """Adding a claim adds its id to the list; a claim of the notes that disappears is noticed."""
+    listed = Path(__file__).with_name("claim_ids.txt").read_text(encoding="utf-8").split()
+    assert sorted(claim["id"] for claim in published["claims"]) == sorted(listed)
 
 
 def test_list_has_its_form(html, published):
