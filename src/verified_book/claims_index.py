@@ -16,8 +16,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import docname_join
 from sphinx.util.nodes import make_refnode
 
-from verified_book.claims import VERDICTS, measured, summary
+from verified_book.claims import VERDICTS
 from verified_book.directives import CheckedDirective
+from verified_book.measurements import measured, summary
 from verified_book.numbering import ordered_claims
 from verified_book.records import Claim, record_of
 

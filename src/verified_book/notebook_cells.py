@@ -104,7 +104,8 @@ def mime_priority(app: Sphinx) -> list[str]:
 
 def notebook_path(app: Sphinx, docname: str) -> Path:
     """Where MyST-NB has written the executed notebook of a page."""
-    folder = Path(app.env.mystnb_config.output_folder)  # type: ignore[attr-defined]
+    settings = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
+    folder = Path(settings.output_folder)
     return folder.joinpath(*docname.split("/")).with_name(docname.split("/")[-1] + ".ipynb")
 
 

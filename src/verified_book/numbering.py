@@ -18,7 +18,7 @@ class claim_number(nodes.Inline, nodes.Element):  # noqa: N801  # docutils names
     """The place of a claim's number in its own box."""
 
 
-class claim_reference(nodes.Inline, nodes.Element):  # noqa: N801
+class claim_reference(nodes.Inline, nodes.Element):  # noqa: N801  # likewise
     """The place of a link to a claim."""
 
 
@@ -75,8 +75,8 @@ def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
     claims = ordered_claims(env)
     links = {c.id: (number, c.page, c.text) for number, c in enumerate(claims, start=1)}
     rows = [(c.id, c.note, c.verdict, c.text, c.page, c.broken, *c.evidence) for c in claims]
-    env.verified_book_links = links  # type: ignore[attr-defined]
-    env.verified_book_rows = rows  # type: ignore[attr-defined]
+    env.verified_book_links = links  # type: ignore[attr-defined]  # likewise
+    env.verified_book_rows = rows  # type: ignore[attr-defined]  # likewise
     changed = {name for name in links | old_links if links.get(name) != old_links.get(name)}
     if titles != old_titles:
         return sorted(env.found_docs)

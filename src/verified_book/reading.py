@@ -17,8 +17,8 @@ def prepare(app: Sphinx) -> None:
         if name in app.extensions:
             app.extensions[name].parallel_read_safe = True
             app.extensions[name].parallel_write_safe = True
-    # Its folder and database are created by the first access.
-    get_cache(app.env.mystnb_config.execution_cache_path).db  # type: ignore[attr-defined]  # noqa: B018
+    settings = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
+    get_cache(settings.execution_cache_path).db  # noqa: B018  # the access creates the database
     app.parallel = app.config.verified_book_jobs or os.cpu_count() or 1
     # There are as many kernels as cores: with one thread each, none waits for another's threads.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -98,7 +98,7 @@ def records(env: BuildEnvironment) -> dict[str, PageRecord]:
     """The records of all pages, by document name."""
     if not hasattr(env, "verified_book_records"):
         env.verified_book_records = {}  # type: ignore[attr-defined]  # Sphinx's way to extend it
-    return env.verified_book_records  # type: ignore[attr-defined]
+    return env.verified_book_records  # type: ignore[attr-defined]  # likewise
 
 
 def record_of(env: BuildEnvironment, docname: str | None = None) -> PageRecord:

@@ -3,7 +3,8 @@
 import pytest
 from docutils import nodes
 
-from verified_book.claims import asserts, headline, measured, plain_text, readable, summary
+from verified_book.claims import asserts, plain_text
+from verified_book.measurements import headline, measured, readable, summary
 from verified_book.records import Claim, Evidence
 
 
