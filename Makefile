@@ -8,10 +8,10 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check accept lab clean
+.PHONY: help book test check mutants benchmark accept lab clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
 $(VENV)/installed: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
@@ -35,11 +35,19 @@ check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/mypy
 	$(BIN)/codespell
 
+mutants: $(VENV)/installed ## print which check and which test notices which wrong version
+	$(BIN)/python -m layer_checks
+	$(BIN)/python -m tests.against_wrong_versions
+
+benchmark: $(VENV)/installed ## measure the model beside transformers; writes benchmarks/results.json
+	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
+
 accept: $(VENV)/installed ## rewrite the expected outputs from what ran; review with git diff
 	VERIFIED_BOOK_ACCEPT=1 $(BIN)/jupyter-book build book/ $(STRICT)
 	git diff --stat -- book
 
-lab: $(VENV)/installed ## open the chapters in JupyterLab
+lab: $(VENV)/installed ## open the Markdown chapters in JupyterLab, as notebooks
+	$(BIN)/jupytext-config --settings-file $(VENV)/share/jupyter/lab/settings/overrides.json set-default-viewer markdown
 	$(BIN)/jupyter lab book/
 
 clean: ## remove everything that was built

@@ -171,9 +171,9 @@ def _tolerances(dtype: torch.dtype, atol: float | None, rtol: float | None) -> t
 
 def _tolerance_text(atol: float, rtol: float) -> str:
     if not rtol:
-        return f"tolerance {atol:g}"
-    relative = f"{rtol:g} * |expected|"
-    return f"tolerance {atol:g} + {relative}" if atol else f"tolerance {relative}"
+        return f"tolerance {atol:.3g}"
+    relative = f"{rtol:.3g} * |expected|"
+    return f"tolerance {atol:.3g} + {relative}" if atol else f"tolerance {relative}"
 
 
 def _kind_failure(kind: str, left: object, right: object) -> str:

@@ -126,7 +126,7 @@ def different(actual: Comparable, expected: Comparable, at_least: float) -> Evid
         raise AssertionError(comparison.failure)
     if comparison.elements == 0:
         raise AssertionError(f"no elements to tell apart, shape {comparison.shape}")
-    measured = f"largest difference {two_digits(comparison.largest)}, at least {at_least:g}"
+    measured = f"largest difference {two_digits(comparison.largest)}, at least {at_least:.3g}"
     if comparison.largest < at_least:
         raise AssertionError(f"not different: {measured} asked for")
     return Evidence("different", comparison.largest, at_least, f"different: {measured}")

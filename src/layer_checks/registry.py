@@ -12,6 +12,8 @@ from layer_checks.checks.encoder import (
     TRANSFORMER_ENCODER_LAYER,
 )
 from layer_checks.checks.feed_forward import FEED_FORWARD, POSITIONWISE_FEED_FORWARD
+from layer_checks.checks.gpt2 import GPT2_MODEL
+from layer_checks.checks.gpt2_block import GPT2_BLOCK
 from layer_checks.checks.layer_norm import LAYER_NORM
 from layer_checks.checks.masks import CAUSAL_MASK, PADDING_MASK
 from layer_checks.checks.multi_head_attention import MULTI_HEAD_ATTENTION
@@ -45,6 +47,8 @@ LAYERS = {
         SINUSOIDAL_POSITIONS,
         TRANSFORMER_ENCODER_LAYER,
         PRE_NORM_TRANSFORMER_ENCODER_LAYER,
+        GPT2_BLOCK,
+        GPT2_MODEL,
     )
 }
 

@@ -80,7 +80,7 @@ class Report:
 
 def wrapped(line: str, indent: int) -> str:
     """A line in the width of a page's column, with what follows indented."""
-    return textwrap.fill(line, width=76, subsequent_indent=" " * indent, break_long_words=False)
+    return textwrap.fill(line, width=70, subsequent_indent=" " * indent, break_long_words=False)
 
 
 def check(layer_name: str, candidate: Candidate, seed: int = 0) -> Report:

@@ -8,6 +8,9 @@ from transformer_layers.conv1d import Conv1D
 from transformer_layers.dropout import Dropout, dropout
 from transformer_layers.encoder import PreNormTransformerEncoderLayer, TransformerEncoderLayer
 from transformer_layers.feed_forward import FeedForward
+from transformer_layers.generation import next_token_distribution
+from transformer_layers.gpt2 import GPT2, GPT2Block
+from transformer_layers.gpt2_config import GPT2Config
 from transformer_layers.key_value_cache import KeyValueCache
 from transformer_layers.layer_norm import LayerNorm
 from transformer_layers.masks import causal_mask, padding_mask
@@ -16,19 +19,24 @@ from transformer_layers.penalties import l1_penalty, l2_penalty, soft_threshold
 from transformer_layers.positions import sinusoidal_positions
 from transformer_layers.positionwise_feed_forward import PositionwiseFeedForward
 from transformer_layers.rms_norm import RMSNorm
+from transformer_layers.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 __all__ = [
+    "GPT2",
     "BatchNorm1d",
     "CausalSelfAttention",
     "Conv1D",
     "Dropout",
     "FeedForward",
+    "GPT2Block",
+    "GPT2Config",
     "KeyValueCache",
     "LayerNorm",
     "MultiHeadAttention",
     "PositionwiseFeedForward",
     "PreNormTransformerEncoderLayer",
     "RMSNorm",
+    "Tokenizer",
     "TransformerEncoderLayer",
     "attention_weights",
     "causal_mask",
@@ -37,8 +45,11 @@ __all__ = [
     "gelu_tanh",
     "l1_penalty",
     "l2_penalty",
+    "load_tokenizer",
+    "next_token_distribution",
     "padding_mask",
     "scaled_dot_product_attention",
     "sinusoidal_positions",
     "soft_threshold",
+    "train_tokenizer",
 ]

@@ -37,23 +37,27 @@ def require_attention_inputs(**tensors: Tensor) -> None:
         raise ValueError(f"the leading axes of {_names(tensors)} must broadcast, {_found(tensors)}")
 
 
-def require_heads(d_model: int, num_heads: int) -> None:
+def require_heads(
+    d_model: int, num_heads: int, names: tuple[str, str] = ("d_model", "num_heads")
+) -> None:
     """Refuses sizes of which no whole number of features per head comes out.
 
     Args:
         d_model: Size of the model's axis.
         num_heads: Number of heads.
+        names: What the two arguments are called, for the errors.
 
     Raises:
         TypeError: If one is not an int.
         ValueError: If one is below 1, or `num_heads` does not divide `d_model`.
     """
-    require_size("d_model", d_model)
-    require_size("num_heads", num_heads)
+    size_name, heads_name = names
+    require_size(size_name, d_model)
+    require_size(heads_name, num_heads)
     if d_model % num_heads != 0:
         raise ValueError(
-            f"d_model must be divisible by num_heads, got d_model={d_model} and "
-            f"num_heads={num_heads}"
+            f"{size_name} must be divisible by {heads_name}, got {size_name}={d_model} and "
+            f"{heads_name}={num_heads}"
         )
 
 

@@ -88,6 +88,23 @@ def require_floating(name: str, x: Shaped[Tensor, "..."]) -> None:
         )
 
 
+def require_integers(name: str, x: Shaped[Tensor, "..."]) -> None:
+    """Refuses what is no tensor of int64 or int32, the dtypes of torch's indices.
+
+    Args:
+        name: Name of the argument, for the error.
+        x: The argument.
+
+    Raises:
+        TypeError: If `x` is of another dtype.
+    """
+    if x.dtype not in (torch.int64, torch.int32):
+        raise TypeError(
+            f"{name} must be a tensor of int64 or int32, got {x.dtype}; convert it with "
+            f"{name}.long()"
+        )
+
+
 def require_dtype(
     name: str,
     x: Shaped[Tensor, "..."],

@@ -25,6 +25,7 @@ class KeyValueCache:
 
     Attributes:
         length: Number of positions held, initially 0.
+        max_seq: Number of positions there is room for.
 
     Raises:
         TypeError: If a size is not an int.
@@ -60,6 +61,7 @@ class KeyValueCache:
         self._keys = torch.zeros(batch, num_heads, max_seq, d_k, dtype=dtype, device=device)
         self._values = torch.zeros_like(self._keys)
         self.length = 0
+        self.max_seq = max_seq
 
     def append(
         self,
@@ -82,7 +84,7 @@ class KeyValueCache:
             TypeError: If `key` or `value` has another dtype than the cache.
             ValueError: If a shape does not fit, or there is no room. Nothing is added then.
         """
-        batch, num_heads, max_seq, d_k = self._keys.shape
+        batch, num_heads, _, d_k = self._keys.shape
         seq = key.shape[-2] if key.ndim == 4 else 0
         if not key.shape == value.shape == (batch, num_heads, seq, d_k):
             raise ValueError(
@@ -95,9 +97,9 @@ class KeyValueCache:
                 f"{value.dtype}"
             )
         end = self.length + seq
-        if end > max_seq:
+        if end > self.max_seq:
             raise ValueError(
-                f"the cache has room for max_seq = {max_seq} positions, got {seq} after "
+                f"the cache has room for max_seq = {self.max_seq} positions, got {seq} after "
                 f"{self.length}"
             )
         self._keys[:, :, self.length : end] = key

@@ -74,7 +74,7 @@ def soft_threshold(x: Float[Tensor, "*shape"], threshold: float) -> Float[Tensor
         = x - \min(\max(x, -\lambda), \lambda)
 
     It is the :math:`z` with the least :math:`\frac{1}{2} (z - x)^2 + \lambda \lvert z \rvert`: the
-    proximal step of the L1 penalty, the shrinkage of Beck and Teboulle (2009),
+    proximal step of the L1 penalty, the shrinkage operator of Beck and Teboulle (2009),
     https://doi.org/10.1137/080716542. After a gradient step of rate :math:`\eta` on the loss alone,
     :math:`S_{\eta\lambda}` takes the place of the step along the gradient of the penalty.
 

@@ -19,10 +19,10 @@ class RMSNorm(nn.Module):
     .. math::
         y = \gamma \odot \frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}}
 
-    The mean of the squares is taken over the last axis, for every position of the other axes by
-    itself. Nothing is subtracted: unlike `LayerNorm`, a shift of the input changes the output.
-    float16 and bfloat16 input is normalized in float32 and returned in its own dtype, with
-    parameters of that dtype or of float32.
+    Equation 4 itself has no :math:`\epsilon`. The mean of the squares is taken over the last axis,
+    for every position of the other axes by itself. Nothing is subtracted: unlike `LayerNorm`, a
+    shift of the input changes the output. float16 and bfloat16 input is normalized in float32 and
+    returned in its own dtype, with parameters of that dtype or of float32.
 
     A row of zeros gives zeros. So does a row whose squares overflow (finite values beyond about
     1e19 in float32).

@@ -11,10 +11,13 @@ from layer_checks import equivalent
 from layer_checks.candidates import randomized
 from layer_checks.weights import COUNTERPARTS, to_ours, to_theirs
 from transformer_layers import (
+    GPT2,
     BatchNorm1d,
     CausalSelfAttention,
     Conv1D,
     FeedForward,
+    GPT2Block,
+    GPT2Config,
     LayerNorm,
     MultiHeadAttention,
     PreNormTransformerEncoderLayer,
@@ -28,6 +31,13 @@ def _seed() -> None:
     torch.manual_seed(0)
 
 
+_WITH_A_BLOCK = ("GPT2Block", "GPT2Model", "GPT2LMHeadModel")
+
+
+def _our_gpt2() -> nn.Module:
+    return GPT2(GPT2Config(10, n_positions=5, n_embd=6, n_layer=2, n_head=2)).eval()
+
+
 def _gpt2(part: str) -> Callable[[], nn.Module]:
     """A part of transformers' GPT-2, which takes seconds to import."""
 
@@ -35,11 +45,25 @@ def _gpt2(part: str) -> Callable[[], nn.Module]:
         from transformers import GPT2Config
         from transformers.models.gpt2 import modeling_gpt2
 
-        config = GPT2Config(n_embd=6, n_head=2, n_inner=8, attn_implementation="eager")
+        config = GPT2Config(
+            vocab_size=10,
+            n_positions=5,
+            n_embd=6,
+            n_layer=2,
+            n_head=2,
+            n_inner=24 if part in _WITH_A_BLOCK else 8,
+            attn_implementation="eager",
+            bos_token_id=None,
+            eos_token_id=None,
+        )
         if part == "GPT2MLP":
             return modeling_gpt2.GPT2MLP(8, config)
         if part == "Conv1D":
             return modeling_gpt2.Conv1D(5, 6)
+        if part == "GPT2Block":
+            return modeling_gpt2.GPT2Block(config, layer_idx=0).eval()
+        if part in _WITH_A_BLOCK:
+            return getattr(modeling_gpt2, part)(config).eval()
         return modeling_gpt2.GPT2Attention(config, layer_idx=0)
 
     return make
@@ -57,10 +81,38 @@ def _called(layer: nn.Module, x: Tensor) -> Tensor:
     return layer(x)
 
 
+def _tokens(x: Tensor) -> Tensor:
+    return (10 * x[..., 0].sigmoid()).long()
+
+
+def _our_states(layer: Any, x: Tensor) -> Tensor:
+    return layer.last_hidden_state(_tokens(x))
+
+
+def _their_states(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(_tokens(x)).last_hidden_state
+
+
+def _our_logits(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(_tokens(x))
+
+
+def _their_logits(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(_tokens(x)).logits
+
+
+def _gpt2_block(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(x, attention_mask=_added_mask(x))
+
+
 def _gpt2_attention(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(x, attention_mask=_added_mask(x))[0]
+
+
+def _added_mask(x: Tensor) -> Tensor:
     mask = torch.zeros(1, 1, x.shape[1], x.shape[1], dtype=x.dtype)
     blocked = torch.ones_like(mask, dtype=torch.bool).triu(1)
-    return layer(x, attention_mask=mask.masked_fill(blocked, -torch.inf))[0]
+    return mask.masked_fill(blocked, -torch.inf)
 
 
 Call = Callable[[nn.Module, Tensor], Tensor]
@@ -150,6 +202,27 @@ PAIRS: dict[str, tuple[str, Callable[[], nn.Module], Callable[[], nn.Module], Ca
         _called,
         _called,
     ),
+    "GPT2Block": (
+        "transformers.GPT2Block",
+        lambda: GPT2Block(6, 2).eval(),
+        _gpt2("GPT2Block"),
+        _called,
+        _gpt2_block,
+    ),
+    "GPT2 without its head": (
+        "transformers.GPT2Model",
+        _our_gpt2,
+        _gpt2("GPT2Model"),
+        _our_states,
+        _their_states,
+    ),
+    "GPT2": (
+        "transformers.GPT2LMHeadModel",
+        _our_gpt2,
+        _gpt2("GPT2LMHeadModel"),
+        _our_logits,
+        _their_logits,
+    ),
 }
 
 
@@ -195,6 +268,16 @@ def test_an_unknown_counterpart_is_refused_with_those_there_are() -> None:
             r"missing \['out_proj.weight'\], unknown \['bias_k'\]",
         ),
         ("nn.TransformerEncoderLayer", {"norm1.weight": 1}, "missing"),
+        (
+            "transformers.GPT2Model",
+            {"wte.weight": 1, "ln_f.weight": 1, "ln_f.bias": 1, "h.0.ln_3.weight": 1},
+            r"missing \['h.0.attn.c_attn.bias', .*'wpe.weight'\], unknown \['h.0.ln_3.weight'\]",
+        ),
+        (
+            "transformers.GPT2LMHeadModel",
+            {"lm_head.weight": 1, "wte.weight": 1},
+            r"missing \['transformer.ln_f.bias', .*\], unknown \['wte.weight'\]",
+        ),
     ],
 )
 def test_weights_that_do_not_fit_are_named(
@@ -204,6 +287,19 @@ def test_weights_that_do_not_fit_are_named(
         to_ours(counterpart, weights)
     with pytest.raises(ValueError, match="these weights do not fit: missing"):
         to_theirs(counterpart, {**weights, "other": torch.ones(2)})
+
+
+def test_a_head_of_its_own_is_refused() -> None:
+    weights = to_theirs("transformers.GPT2LMHeadModel", _our_gpt2().state_dict())
+    weights["lm_head.weight"] = weights["lm_head.weight"] + 1
+    with pytest.raises(ValueError, match=r"lm_head\.weight differs from wte\.weight: our head is"):
+        to_ours("transformers.GPT2LMHeadModel", weights)
+    del weights["lm_head.weight"]  # as in a file that stores tied weights once
+    _assert_same(to_ours("transformers.GPT2LMHeadModel", weights), _our_gpt2_weights(weights))
+
+
+def _our_gpt2_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix("transformer."): weight for name, weight in weights.items()}
 
 
 def _assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:

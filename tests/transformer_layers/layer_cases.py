@@ -16,6 +16,7 @@ import transformer_layers as tl
 
 D_MODEL = 6
 KV_SEQ = 8
+VOCAB_SIZE, N_POSITIONS = 10, 14
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class LayerCase:
         inputs: Constructs its inputs from batch and sequence length, all sizes different.
         random_in_training: Whether two forwards in training differ.
         smooth_only_in: Context in which second and forward-mode derivatives exist, and vmap.
+        max_seq: The longest sequence that it takes; None if it takes any.
+        compiled_in_training: Whether it is compiled in training, in evaluation, or in both (None).
     """
 
     name: str
@@ -35,6 +38,8 @@ class LayerCase:
     inputs: Callable[[int, int], tuple[Tensor, ...]]
     random_in_training: bool = False
     smooth_only_in: Callable[[], AbstractContextManager[object]] = nullcontext
+    max_seq: int | None = None
+    compiled_in_training: bool | None = None
 
 
 class Apply(nn.Module):
@@ -51,6 +56,11 @@ class Apply(nn.Module):
 def sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
     """One input of shape (batch, seq, d_model)."""
     return (torch.randn(batch, seq, D_MODEL),)
+
+
+def tokens(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """One input of integers of shape (batch, seq)."""
+    return (torch.randint(VOCAB_SIZE, (batch, seq)),)
 
 
 def channels_first(batch: int, seq: int) -> tuple[Tensor, ...]:
@@ -85,6 +95,10 @@ def masked_sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
 def math_kernel() -> AbstractContextManager[None]:
     """Torch's fused attention has one derivative, and no rule for vmap."""
     return sdpa_kernel(SDPBackend.MATH)
+
+
+def small_gpt2() -> nn.Module:
+    return tl.GPT2(tl.GPT2Config(VOCAB_SIZE, N_POSITIONS, D_MODEL, n_layer=1, n_head=2))
 
 
 def half_step(x: Tensor) -> Tensor:
@@ -154,5 +168,22 @@ CASES = [
         sequences,
         random_in_training=True,
         smooth_only_in=math_kernel,
+    ),
+    LayerCase(
+        "GPT2Block",
+        lambda: tl.GPT2Block(D_MODEL, 2),
+        sequences,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
+        compiled_in_training=True,  # in evaluation as a part of GPT2
+    ),
+    LayerCase(
+        "GPT2",
+        small_gpt2,
+        tokens,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
+        max_seq=N_POSITIONS,
+        compiled_in_training=False,
     ),
 ]

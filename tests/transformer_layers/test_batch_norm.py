@@ -26,7 +26,7 @@ SHAPES = [(2, 3), (7, 3), (7, 3, 5), (1, 3, 5), (7, 3, 5, 2)]
 def torchs(ours: BatchNorm1d, ndim: int) -> nn.Module:
     """Torch's layer for input of so many axes, with the same parameters and buffers."""
     kind = nn.BatchNorm2d if ndim == 4 else nn.BatchNorm1d
-    theirs = kind(ours.num_features, ours.eps, ours.momentum).to(ours.weight.dtype)
+    theirs = kind(len(ours.weight), ours.eps, ours.momentum).to(ours.weight.dtype)
     theirs.load_state_dict(ours.state_dict(), strict=True)
     return theirs.train(ours.training)
 

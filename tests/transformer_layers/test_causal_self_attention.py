@@ -24,7 +24,8 @@ from transformer_layers import (
     scaled_dot_product_attention,
 )
 
-BATCH, SEQ, D_MODEL, NUM_HEADS = 2, 7, 12, 3
+# 5 features a head: of a square number a root in float32 would be exact.
+BATCH, SEQ, D_MODEL, NUM_HEADS = 2, 7, 15, 3
 D_K = D_MODEL // NUM_HEADS
 
 
@@ -142,6 +143,15 @@ def test_the_jacobian_is_exactly_zero_above_its_diagonal():
     assert torch.equal(size > 0, causal_mask(SEQ))
 
 
+def test_no_score_is_too_low_for_the_mask():
+    # The first position scores -1e10 with itself and 0 with the second, which it must not see.
+    layer = CausalSelfAttention(1, 1, dropout=0.0)
+    with torch.no_grad():
+        layer.c_attn.weight.copy_(torch.tensor([[1e5, -1e5, 3.0]]))
+        layer.c_proj.weight.fill_(1.0)
+    assert layer(torch.tensor([[1.0], [0.0]])).tolist() == [[3.0], [1.5]]
+
+
 def test_a_nan_in_the_future_spreads_to_the_past():
     # 0 * NaN is NaN: the same in torch, and why causality is tested with finite numbers.
     layer, x = random_layer(), random_input(BATCH)
@@ -209,7 +219,7 @@ def test_dropout_acts_on_the_weights():
 def test_dropout_acts_on_the_result_and_in_training_only():
     layer, x = random_layer(dropout=0.5), random_input(16)
     share = (layer.train()(x) == 0).double().mean()
-    # 1344 draws: a share within five standard deviations of a half.
+    # 1680 draws: a share within five standard deviations of a half.
     assert abs(share - 0.5) < 5 * 0.5 / math.sqrt(x.numel())
     assert_same([layer.eval()(x)], [defined(layer, x)])
 
@@ -312,9 +322,9 @@ def test_errors_of_the_cache():
     layer(x, cache)
     with pytest.raises(ValueError, match="room for max_seq = 9 positions, got 3 after 7"):
         layer(x[:, :3], cache)
-    with pytest.raises(ValueError, match=r"of shape \(2, 3, seq, 4\), got \(1, 3, 7, 4\)"):
+    with pytest.raises(ValueError, match=r"of shape \(2, 3, seq, 5\), got \(1, 3, 7, 5\)"):
         layer(x[:1], cache)
-    with pytest.raises(ValueError, match=r"of shape \(2, 3, seq, 4\), got \(3, 7, 4\)"):
+    with pytest.raises(ValueError, match=r"of shape \(2, 3, seq, 5\), got \(3, 7, 5\)"):
         layer(x[0], cache)
     with pytest.raises(TypeError, match=r"holds torch.float32, got keys of torch.float64"):
         layer(x, new_cache(dtype=torch.float32))

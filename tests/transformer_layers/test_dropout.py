@@ -56,9 +56,10 @@ def test_p_of_one_gives_zero_and_gradient_zero(dtype, value):
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
-def test_a_dropped_infinity_is_zero_with_gradient_zero(value):
+@pytest.mark.parametrize("form", [dropout, Dropout()], ids=["function", "layer"])
+def test_a_dropped_infinity_is_zero_with_gradient_zero(form, value):
     x = torch.full((100,), value, requires_grad=True)
-    y = dropout(x, p=0.5)
+    y = form(x)
     y.sum().backward()
     zeros = y == 0
     assert 20 < int(zeros.sum()) < 80

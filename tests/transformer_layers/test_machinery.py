@@ -51,6 +51,8 @@ def _nothing_compiled_before() -> None:
 @over_all_layers
 @pytest.mark.parametrize("training", MODES)
 def test_compiles_as_one_graph_whatever_the_size(case, training):
+    if case.compiled_in_training not in (None, training):
+        pytest.skip("compiled in the other mode, to save time")
     layer = build(case, training)
     graphs = []
 
@@ -97,7 +99,7 @@ def test_compiles_to_machine_code():
 def test_exports_with_dynamic_batch_and_sequence(case, training):
     layer = build(case, training)
     inputs = case.inputs(BATCH, SEQ)
-    dims = {BATCH: torch.export.Dim("batch"), SEQ: torch.export.Dim("seq")}
+    dims = {BATCH: torch.export.Dim("batch"), SEQ: torch.export.Dim("seq", max=case.max_seq)}
     shapes = tuple({i: dims[n] for i, n in enumerate(x.shape) if n in dims} for x in inputs)
     exported = torch.export.export(Apply(copy.deepcopy(layer)), inputs, dynamic_shapes=(shapes,))
     for batch, seq in OTHER_SIZES:
@@ -123,6 +125,8 @@ def test_vmap_maps_each_sample_by_itself(case):
 def test_jacrev_is_the_jacobian_of_autograd(case):
     layer = build(case).double()
     x, *others = to_double(case.inputs(2, 4))
+    if not x.is_floating_point():
+        pytest.skip("tokens have no derivative")
     with case.smooth_only_in():
         actual = torch.func.jacrev(layer)(x, *others)
         expected = torch.autograd.functional.jacobian(lambda x: layer(x, *others), x)

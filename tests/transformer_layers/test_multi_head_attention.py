@@ -23,7 +23,8 @@ from transformer_layers import (
     scaled_dot_product_attention,
 )
 
-BATCH, Q_SEQ, KV_SEQ, D_MODEL, NUM_HEADS = 4, 5, 7, 12, 3
+# 6 features a head: of a square number a root in float32 would be exact.
+BATCH, Q_SEQ, KV_SEQ, D_MODEL, NUM_HEADS = 4, 5, 7, 18, 3
 PROJECTIONS = ("query_proj", "key_proj", "value_proj")
 
 
@@ -111,6 +112,12 @@ def test_by_hand():
     torch.testing.assert_close(output, torch.tensor([[2.0, 2.0 + 50.0 + 0.5]]))
 
 
+@pytest.mark.parametrize(("bias", "kinds"), [(True, ["weight", "bias"]), (False, ["weight"])])
+def test_parameters_are_those_of_four_linear_layers(bias, kinds):
+    names = [name for name, _ in MultiHeadAttention(4, 2, bias=bias).named_parameters()]
+    assert names == [f"{proj}.{kind}" for proj in (*PROJECTIONS, "output_proj") for kind in kinds]
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_each_head_is_attention_of_its_features(bias):
     layer, inputs = random_layer(bias), random_inputs(BATCH)
@@ -186,6 +193,17 @@ def test_a_dead_query_gives_the_output_bias_and_no_gradient():
     assert (gradients[0][:, 1] == 0).all()
     assert (gradients[0][:, 0] != 0).any()
     assert all(x.isfinite().all() for x in gradients)
+
+
+def test_no_score_is_too_low_for_the_mask():
+    # The allowed key scores -1e10: a finite number in place of -inf would let the masked one in.
+    layer = MultiHeadAttention(1, 1)
+    with torch.no_grad():
+        for name in (*PROJECTIONS, "output_proj"):
+            getattr(layer, name).weight.fill_(1.0)
+            getattr(layer, name).bias.zero_()
+    query, key, value = (torch.tensor(x) for x in ([[1e5]], [[-1e5], [0.0]], [[3.0], [7.0]]))
+    assert layer(query, key, value, torch.tensor([[True, False]])).item() == 3.0
 
 
 def test_two_axes_are_queries_and_keys_also_with_as_many_sequences_as_queries():

@@ -24,7 +24,7 @@ class _CausalSelfAttention(nn.Module):
         self.num_heads = num_heads
         self.c_attn = self.linear(d_model, 3 * d_model)
         self.c_proj = self.linear(d_model, d_model)
-        self.dropout = dropout
+        self.dropout = nn.Dropout(dropout)
 
     def require(self, d_model: int, num_heads: int) -> None:
         if d_model % num_heads:
@@ -55,10 +55,10 @@ class _CausalSelfAttention(nn.Module):
         return x.transpose(-3, -2).flatten(-2)
 
     def drop(self, weights: Tensor) -> Tensor:
-        return functional.dropout(weights, self.dropout, self.training)
+        return self.dropout(weights)
 
     def drop_result(self, x: Tensor) -> Tensor:
-        return functional.dropout(x, self.dropout, self.training)
+        return self.dropout(x)
 
 
 def _with_weights(name: str) -> WrongVersion:
@@ -183,7 +183,7 @@ class DropsInEvaluation(_CausalSelfAttention):
     """Drops whether it trains or not."""
 
     def drop(self, weights: Tensor) -> Tensor:
-        return functional.dropout(weights, self.dropout)
+        return functional.dropout(weights, self.dropout.p)
 
 
 class BatchNeeded(_CausalSelfAttention):

@@ -20,13 +20,13 @@ class _EncoderLayer(nn.Module):
         self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout)
         self.norm1 = self.norm(d_model)
         self.norm2 = self.norm(d_model)
-        self.dropout = dropout
+        self.dropout = nn.Dropout(dropout)
 
     def attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
         return self.drop(self.self_attention(x, x, x, mask))
 
     def drop(self, x: Tensor) -> Tensor:
-        return functional.dropout(x, self.dropout, self.training)
+        return self.dropout(x)
 
 
 class _PostNorm(_EncoderLayer):
@@ -119,7 +119,7 @@ class DropsInEvaluation(_PostNorm):
     """Drops whether it trains or not."""
 
     def drop(self, x: Tensor) -> Tensor:
-        return functional.dropout(x, self.dropout)
+        return functional.dropout(x, self.dropout.p)
 
 
 class FoldsBatch(_PostNorm):
@@ -196,7 +196,7 @@ class PreDropsInEvaluation(_PreNorm):
     """Drops whether it trains or not."""
 
     def drop(self, x: Tensor) -> Tensor:
-        return functional.dropout(x, self.dropout)
+        return functional.dropout(x, self.dropout.p)
 
 
 _POST = "the notes' post, TransformerEncoderLayer"

@@ -14,70 +14,70 @@ def _angles(seq: int, d_model: int, base: float = 10000.0, first: int = 0) -> Te
     return pos[:, None] / base**exponents
 
 
-def _interleaved(even: Tensor, odd: Tensor, d_model: int) -> Tensor:
+def _interleaved(even: Tensor, odd: Tensor, d_model: int, dtype: torch.dtype | None) -> Tensor:
     table = torch.stack((even, odd), dim=-1).flatten(-2)[:, :d_model]
-    return table.to(torch.get_default_dtype())
+    return table.to(dtype or torch.get_default_dtype())
 
 
-def halves(seq: int, d_model: int) -> Tensor:
+def halves(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Lays all sines before all cosines."""
     angles = _angles(seq, d_model)
     table = torch.cat((angles.sin(), angles.cos()), dim=-1)[:, :d_model]
-    return table.to(torch.get_default_dtype())
+    return table.to(dtype or torch.get_default_dtype())
 
 
-def cosine_first(seq: int, d_model: int) -> Tensor:
+def cosine_first(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Has cosines in the even columns."""
     angles = _angles(seq, d_model)
-    return _interleaved(angles.cos(), angles.sin(), d_model)
+    return _interleaved(angles.cos(), angles.sin(), d_model, dtype)
 
 
-def exponent_not_doubled(seq: int, d_model: int) -> Tensor:
+def exponent_not_doubled(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Divides i, not 2i, by the width."""
     angles = _angles(seq, d_model, base=100.0)
-    return _interleaved(angles.sin(), angles.cos(), d_model)
+    return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
-def exponent_doubled_twice(seq: int, d_model: int) -> Tensor:
+def exponent_doubled_twice(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Doubles the column's number, which is 2i already."""
     angles = _angles(seq, d_model, base=10000.0**2)
-    return _interleaved(angles.sin(), angles.cos(), d_model)
+    return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
-def base_1000(seq: int, d_model: int) -> Tensor:
+def base_1000(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Lacks a zero."""
     angles = _angles(seq, d_model, base=1000.0)
-    return _interleaved(angles.sin(), angles.cos(), d_model)
+    return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
-def from_one(seq: int, d_model: int) -> Tensor:
+def from_one(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Counts positions from 1."""
     angles = _angles(seq, d_model, first=1)
-    return _interleaved(angles.sin(), angles.cos(), d_model)
+    return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
-def own_frequency_for_cosine(seq: int, d_model: int) -> Tensor:
+def own_frequency_for_cosine(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Uses each column's own number for its frequency."""
     pos = torch.arange(seq, dtype=torch.float64)[:, None]
     angles = pos / 10000.0 ** (torch.arange(d_model + d_model % 2) / d_model).double()
-    return _interleaved(angles[:, 0::2].sin(), angles[:, 1::2].cos(), d_model)
+    return _interleaved(angles[:, 0::2].sin(), angles[:, 1::2].cos(), d_model, dtype)
 
 
-def even_widths_only(seq: int, d_model: int) -> Tensor:
+def even_widths_only(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Fills an odd width with as many cosines as sines."""
     angles = _angles(seq, d_model)
     table = torch.zeros(seq, d_model, dtype=torch.float64)
     table[:, 0::2] = angles.sin()
     table[:, 1::2] = angles.cos()
-    return table.to(torch.get_default_dtype())
+    return table.to(dtype or torch.get_default_dtype())
 
 
-def angles_in_float32(seq: int, d_model: int) -> Tensor:
+def angles_in_float32(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Multiplies a large position by a rounded frequency."""
     pos = torch.arange(seq, dtype=torch.float32)[:, None]
     exponents = torch.arange(0, d_model, 2, dtype=torch.float32) / d_model
     angles = pos * torch.exp(-math.log(10000.0) * exponents)
-    return _interleaved(angles.sin(), angles.cos(), d_model)
+    return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
 WRONG_POSITIONS = (

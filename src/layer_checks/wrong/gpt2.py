@@ -1,0 +1,371 @@
+# ruff: noqa: D102 - the docstring of each class says what its one method changes
+"""Known wrong versions of `GPT2`, made of the book's own parts."""
+
+import copy
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from layer_checks.definitions import WrongVersion
+from layer_checks.wrong.gpt2_block import (
+    DropsInEvaluation,
+    PostNorm,
+    WithExactGelu,
+    WithNotCausal,
+)
+from transformer_layers import (
+    GPT2,
+    Dropout,
+    GPT2Block,
+    GPT2Config,
+    KeyValueCache,
+    sinusoidal_positions,
+)
+
+
+class _GPT2(GPT2):
+    """A right one in small steps, of which each wrong version changes one."""
+
+    block: type[GPT2Block] = GPT2Block
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        sizes = (config.n_embd, config.n_head, config.dropout, config.layer_norm_epsilon)
+        self.h = nn.ModuleList(self.block(*sizes) for _ in range(config.n_layer))
+        self._initialize()
+
+    def last_hidden_state(
+        self, ids: Tensor, caches: Sequence[KeyValueCache] | None = None
+    ) -> Tensor:
+        past = self._past(ids, caches)
+        x = self.drop(self.tokens(ids) + self.positions(past, ids.shape[-1]))
+        return self.norm(self.through(x, caches))
+
+    def tokens(self, ids: Tensor) -> Tensor:
+        return self._embed(ids)
+
+    def positions(self, past: int, seq: int) -> Tensor:
+        return self.wpe(torch.arange(past, past + seq, device=self.wpe.weight.device))
+
+    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+        for i, block in enumerate(self.h):
+            x = block(x, None if caches is None else caches[i])
+        return x
+
+    def norm(self, x: Tensor) -> Tensor:
+        return self.ln_f(x)
+
+
+class TokensScaled(_GPT2):
+    """Multiplies the token embedding as the 2017 Transformer does."""
+
+    def tokens(self, ids: Tensor) -> Tensor:
+        return super().tokens(ids) * math.sqrt(self.config.n_embd)
+
+
+class NegativeIds(_GPT2):
+    """Takes rows of the matrix by indexing, where -1 is the last one."""
+
+    def tokens(self, ids: Tensor) -> Tensor:
+        return self.wte.weight[ids]
+
+
+class NoPositions(_GPT2):
+    """Adds no positions."""
+
+    def positions(self, past: int, seq: int) -> Tensor:
+        return torch.zeros_like(super().positions(past, seq))
+
+
+class PositionsFromOne(_GPT2):
+    """Counts positions from 1."""
+
+    def positions(self, past: int, seq: int) -> Tensor:
+        count = torch.arange(past + 1, past + seq + 1, device=self.wpe.weight.device)
+        return self.wpe(count % self.config.n_positions)
+
+
+class SinusoidalPositions(_GPT2):
+    """Adds the 2017 table in place of the learned one."""
+
+    def positions(self, past: int, seq: int) -> Tensor:
+        table = sinusoidal_positions(past + seq, self.config.n_embd)
+        return table[past:].to(self.wpe.weight)
+
+
+class PositionsRestart(_GPT2):
+    """Counts from 0 whatever the caches hold."""
+
+    def positions(self, past: int, seq: int) -> Tensor:
+        return super().positions(0, seq)
+
+
+class PositionsClamped(_GPT2):
+    """Uses the last position for all that come after it."""
+
+    def _require_room(self, seq: int) -> None:
+        pass
+
+    def positions(self, past: int, seq: int) -> Tensor:
+        count = torch.arange(past, past + seq, device=self.wpe.weight.device)
+        return self.wpe(count.clamp(max=self.config.n_positions - 1))
+
+
+class CachesIgnored(_GPT2):
+    """Takes caches and does not hand them on."""
+
+    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+        return super().through(x, None)
+
+
+class BlocksInReverse(_GPT2):
+    """Begins with the last block."""
+
+    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+        for i in reversed(range(len(self.h))):
+            x = self.h[i](x, None if caches is None else caches[i])
+        return x
+
+
+class LastBlockLeftOut(_GPT2):
+    """Stops one block too early."""
+
+    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+        for i, block in enumerate(self.h[:-1]):
+            x = block(x, None if caches is None else caches[i])
+        return x
+
+
+class NoFinalNorm(_GPT2):
+    """Scores what the last block gives."""
+
+    def norm(self, x: Tensor) -> Tensor:
+        return x
+
+
+class EpsNotInFinalNorm(_GPT2):
+    """Lets the last norm have its own eps."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.ln_f = nn.LayerNorm(config.n_embd)
+
+
+class OneBlockForAll(_GPT2):
+    """Repeats one block."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.h = nn.ModuleList(self.h[0] for _ in self.h)
+
+
+class HeadCopied(_GPT2):
+    """Has a head of its own, which starts as a copy."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        with torch.no_grad():
+            self.lm_head.weight.copy_(self.wte.weight)
+
+    def logits(self, hidden_state: Tensor) -> Tensor:
+        return self.lm_head(hidden_state)
+
+
+class LogitsInFloat32(_GPT2):
+    """Gives float32 logits whatever its dtype."""
+
+    def logits(self, hidden_state: Tensor) -> Tensor:
+        return super().logits(hidden_state).float()
+
+
+class LossNotShifted(_GPT2):
+    """Holds each logit against the token that it has seen."""
+
+    def loss(self, ids: Tensor) -> Tensor:
+        return functional.cross_entropy(self(ids).flatten(0, -2), ids.flatten().long())
+
+
+class LossShiftedTwice(_GPT2):
+    """Holds each logit against the token after the next."""
+
+    def loss(self, ids: Tensor) -> Tensor:
+        return functional.cross_entropy(
+            self(ids[..., :-2]).flatten(0, -2), ids[..., 2:].flatten().long()
+        )
+
+
+class PostNormBlocks(_GPT2):
+    """Normalizes after each residual sum, as GPT-1."""
+
+    block = PostNorm
+
+
+class ExactGeluBlocks(_GPT2):
+    """Activates with the exact GELU."""
+
+    block = WithExactGelu
+
+
+class NotCausalBlocks(_GPT2):
+    """Lets every position see all others."""
+
+    block = WithNotCausal
+
+
+class BlocksDropInEvaluation(_GPT2):
+    """Drops whether it trains or not."""
+
+    block = DropsInEvaluation
+
+
+class EmbeddingNotDropped(_GPT2):
+    """Drops in the blocks alone."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.drop = Dropout(0.0)
+
+
+class EmbeddingsOfStdOne(_GPT2):
+    """Takes nn.Embedding as it comes."""
+
+    def _initialize(self) -> None:
+        super()._initialize()
+        self.wte.reset_parameters()
+        self.wpe.reset_parameters()
+
+
+class ProjectionsNotScaled(_GPT2):
+    """Draws all matrices alike."""
+
+    @torch.no_grad()
+    def _initialize(self) -> None:
+        super()._initialize()
+        for name, parameter in self.h.named_parameters():
+            if name.endswith("c_proj.weight"):
+                parameter.normal_(std=0.02)
+
+
+class BlocksAlike(_GPT2):
+    """Starts with copies of one block."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.h = nn.ModuleList(copy.deepcopy(self.h[0]) for _ in self.h)
+
+
+_GRAYKODE = "graykode/gpt-2-Pytorch, GPT2/model.py"
+_NANOGPT = "nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274"
+
+WRONG_GPT2S = (
+    WrongVersion(
+        "token embedding scaled",
+        "add the token embedding as it is: the factor √d_model is the 2017 Transformer's.",
+        TokensScaled,
+    ),
+    WrongVersion(
+        "negative ids taken",
+        "refuse ids that are not in the vocabulary: indexing takes -1 for the last token.",
+        NegativeIds,
+    ),
+    WrongVersion("no positions", "add the position embedding.", NoPositions),
+    WrongVersion("positions from 1", "count positions from 0.", PositionsFromOne),
+    WrongVersion(
+        "sinusoidal positions",
+        "add the learned position embedding, wpe.",
+        SinusoidalPositions,
+    ),
+    WrongVersion(
+        "positions restart",
+        "count positions from the length of the caches.",
+        PositionsRestart,
+    ),
+    WrongVersion(
+        "too long taken",
+        "refuse sequences longer than n_positions: for what follows nothing was learned.",
+        PositionsClamped,
+    ),
+    WrongVersion("caches ignored", "hand each block its cache.", CachesIgnored),
+    WrongVersion("blocks in reverse", "apply the blocks in their order.", BlocksInReverse),
+    WrongVersion("last block left out", "apply all blocks.", LastBlockLeftOut),
+    WrongVersion("one block for all", "give each layer weights of its own.", OneBlockForAll),
+    WrongVersion(
+        "no final norm", "normalize the last block's output before the head.", NoFinalNorm
+    ),
+    WrongVersion(
+        "eps not in the final norm",
+        "give the last norm layer_norm_epsilon too.",
+        EpsNotInFinalNorm,
+    ),
+    WrongVersion(
+        "head not tied",
+        "score with the token embedding itself: a copy goes its own way in training.",
+        HeadCopied,
+        "LLMs-from-scratch, of a Llama, https://github.com/rasbt/LLMs-from-scratch/issues/822",
+    ),
+    WrongVersion(
+        "logits in float32",
+        "leave the logits in the dtype of the weights.",
+        LogitsInFloat32,
+        "transformers, loss/loss_utils.py, for the loss",
+    ),
+    WrongVersion(
+        "loss not shifted",
+        "hold the logits at a position against the token at the next one.",
+        LossNotShifted,
+        _GRAYKODE,
+    ),
+    WrongVersion(
+        "loss shifted twice",
+        "shift once: either the logits and the targets, or the targets when they are cut.",
+        LossShiftedTwice,
+    ),
+    WrongVersion(
+        "post-norm",
+        "normalize the input of each sub-layer, not the sum: x + f(LayerNorm(x)).",
+        PostNormBlocks,
+        "GPT-1, where it is meant",
+    ),
+    WrongVersion(
+        "exact GELU",
+        "activate with the tanh form: GPT-2's weights were trained with it.",
+        ExactGeluBlocks,
+        _NANOGPT,
+    ),
+    WrongVersion(
+        "not causal", "mask the scores: a position must not see what follows it.", NotCausalBlocks
+    ),
+    WrongVersion(
+        "dropout in evaluation",
+        "drop in training only: pass the training flag.",
+        BlocksDropInEvaluation,
+    ),
+    WrongVersion(
+        "embeddings not dropped",
+        "apply dropout to the sum of the embeddings too.",
+        EmbeddingNotDropped,
+        _GRAYKODE,
+    ),
+    WrongVersion(
+        "embeddings of deviation 1",
+        "draw both embeddings with standard deviation 0.02; nn.Embedding draws with 1.",
+        EmbeddingsOfStdOne,
+        _GRAYKODE,
+    ),
+    WrongVersion(
+        "projections not scaled",
+        "draw every c_proj with standard deviation 0.02 / √(2N).",
+        ProjectionsNotScaled,
+        f"{_GRAYKODE}; openai/gpt-2, src/model.py",
+    ),
+    WrongVersion(
+        "blocks alike at the start",
+        "draw each block anew: copies of one block start with the same weights.",
+        BlocksAlike,
+        _GRAYKODE,
+    ),
+)

@@ -1,0 +1,159 @@
+"""Matrix products for inference on a CPU: a weight, stored as the machine multiplies it fastest.
+
+Each takes the weight as (in, out), as :class:`Conv1D` has it, and computes `x @ weight + bias`.
+"""
+
+import functools
+import warnings
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.ao.nn.quantized import dynamic
+
+INT8_STEPS = 127  # to either side of 0
+
+
+class Float32Product(nn.Module):
+    """A product in float32, exact but for the order of its sums.
+
+    A single row takes as long as reading the weight does, and the library that torch multiplies
+    with (MKL, on most machines) reads it with one thread. So the weight is cut into as many
+    matrices as there are threads, which a batched product shares out. Several rows take as long as
+    multiplying does, at which oneDNN is faster, on some processors by a factor of two.
+
+    Args:
+        weight: Shape `(in_features, out_features)`.
+        bias: Shape `(out_features,)`, or None.
+
+    Attributes:
+        weight: The weight, with its longer axis contiguous.
+        bias: The bias, zeros if there was none.
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(
+        self,
+        weight: Float[Tensor, "in_features out_features"],
+        bias: Float[Tensor, " out_features"] | None,
+    ) -> None:
+        super().__init__()
+        in_features, out_features = weight.shape
+        slices = torch.get_num_threads()
+        padding = -out_features % slices
+        padded = nn.functional.pad(weight.detach(), (0, padding))
+        wide = in_features <= out_features  # MKL's product of a row is slow across short rows
+        padded = padded.contiguous() if wide else padded.T.contiguous().T
+        bias = weight.new_zeros(out_features) if bias is None else bias.detach()
+        self.register_buffer("weight", padded[:, :out_features])
+        self.register_buffer("bias", bias)
+        self.sliced_weight = padded.unflatten(1, (slices, -1)).transpose(0, 1)
+        self.sliced_bias = nn.functional.pad(bias, (0, padding)).view(slices, 1, -1)
+        self.packed = None
+        if torch.backends.mkldnn.is_available():
+            self.packed = (self.weight.T.contiguous().to_mkldnn(), bias.to_mkldnn())
+
+    def forward(self, x: Float[Tensor, "... in_features"]) -> Float[Tensor, "... out_features"]:
+        """Maps the last axis of `x`."""
+        in_features, out_features = self.weight.shape
+        if x.numel() == in_features:
+            row = x.reshape(1, 1, in_features).expand(len(self.sliced_weight), 1, in_features)
+            slices = torch.baddbmm(self.sliced_bias, row, self.sliced_weight)
+            return slices.flatten()[:out_features].view(*x.shape[:-1], out_features)
+        if self.packed is None:
+            return nn.functional.linear(x, self.weight.T, self.bias)
+        return nn.functional.linear(x.to_mkldnn(), *self.packed).to_dense()
+
+    def __reduce__(self) -> tuple[type, tuple[Tensor, Tensor]]:
+        """What a copy is made of: torch cannot copy the packed weight."""
+        return Float32Product, (self.weight, self.bias)
+
+
+class QuantizedProduct(nn.Module):
+    """A product of float32 by a weight of fewer bits, by torch's dynamic quantization.
+
+    Args:
+        weight: Shape `(in_features, out_features)`.
+        bias: Shape `(out_features,)`, or None.
+        dtype: torch.float16 or torch.int8.
+
+    Attributes:
+        weight: Empty; its dtype is that of the input.
+        linear: The layer that multiplies.
+
+    Raises:
+        ValueError: If torch has no kernel for `dtype` on this machine.
+    """
+
+    weight: Tensor
+
+    def __init__(
+        self,
+        weight: Float[Tensor, "in_features out_features"],
+        bias: Float[Tensor, " out_features"] | None,
+        dtype: torch.dtype,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("weight", weight.new_empty(0))
+        in_features, out_features = weight.shape
+        rows = weight.detach().T.contiguous()
+        stored = torch.float16 if dtype == torch.float16 else torch.qint8
+        with warnings.catch_warnings():
+            # torch announces that its quantized tensors will go: pytorch/pytorch#184982.
+            warnings.filterwarnings("ignore", message=".*quantized tensor creation functions")
+            try:
+                linear = dynamic.Linear(in_features, out_features, bias is not None, stored)
+                linear.set_weight_bias(
+                    rows if dtype == torch.float16 else _in_int8(rows),
+                    None if bias is None else bias.detach(),
+                )
+            except RuntimeError as error:
+                raise ValueError(
+                    f"torch {torch.__version__} has no products by weights of {dtype} on this "
+                    f"machine, where it multiplies with {torch.backends.quantized.engine}; use "
+                    "torch.float32 or torch.bfloat16"
+                ) from error
+        self.linear = linear
+
+    def forward(self, x: Float[Tensor, "... in_features"]) -> Float[Tensor, "... out_features"]:
+        """Maps the last axis of `x`."""
+        return self.linear(x)
+
+
+def bfloat16_product(
+    weight: Float[Tensor, "in_features out_features"],
+    bias: Float[Tensor, " out_features"] | None,
+) -> nn.Linear:
+    """A product in the dtype of the weight, stored as (out, in): bfloat16's kernels are for that.
+
+    Args:
+        weight: Shape `(in_features, out_features)`.
+        bias: Shape `(out_features,)`, or None.
+
+    Returns:
+        The layer.
+    """
+    in_features, out_features = weight.shape
+    linear = nn.Linear(in_features, out_features, bias is not None, device="meta")
+    linear.weight = nn.Parameter(weight.detach().T.contiguous())
+    if bias is not None:
+        linear.bias = nn.Parameter(bias.detach())
+    return linear
+
+
+PRODUCTS: dict[torch.dtype, Callable[[Tensor, Tensor | None], nn.Module]] = {
+    torch.float32: Float32Product,
+    torch.bfloat16: bfloat16_product,
+    torch.float16: functools.partial(QuantizedProduct, dtype=torch.float16),
+    torch.int8: functools.partial(QuantizedProduct, dtype=torch.int8),
+}
+
+
+def _in_int8(rows: Float[Tensor, "out_features in_features"]) -> Tensor:
+    # Each row has a scale of its own: the largest element of it is 127 steps.
+    scales = rows.abs().amax(dim=1).clamp(min=torch.finfo(rows.dtype).tiny) / INT8_STEPS
+    zeros = torch.zeros(len(rows), dtype=torch.long)
+    return torch.quantize_per_channel(rows, scales.double(), zeros, 0, torch.qint8)

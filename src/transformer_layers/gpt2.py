@@ -1,0 +1,365 @@
+"""GPT-2, whole."""
+
+import math
+import os
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_layers._attention_checks import require_sequences
+from transformer_layers._precision import at_least_float32
+from transformer_layers._validation import require_integers, require_positive, require_size
+from transformer_layers.causal_self_attention import CausalSelfAttention
+from transformer_layers.checkpoints.checkpoint import read_checkpoint, write_checkpoint
+from transformer_layers.dropout import Dropout
+from transformer_layers.feed_forward import FeedForward
+from transformer_layers.generation import evaluating, next_token, require_sampling
+from transformer_layers.gpt2_config import GPT2Config
+from transformer_layers.key_value_cache import KeyValueCache
+
+
+class GPT2Block(nn.Module):
+    r"""One block of GPT-2: attention and feed-forward, each inside a residual, after a norm.
+
+    It is the `block` of `src/model.py` in https://github.com/openai/gpt-2; section 2.3 of
+    "Language Models are Unsupervised Multitask Learners" says where the norms went.
+
+    .. math::
+        h &= x + \mathrm{Attention}(\mathrm{LayerNorm}_1(x))
+        \\
+        y &= h + \mathrm{FeedForward}(\mathrm{LayerNorm}_2(h))
+
+    The norms are torch's kernel of :class:`LayerNorm`, which computes the same in fewer passes over
+    memory. The names `ln_1`, `attn`, `ln_2` and `mlp` are those of the published weights.
+
+    Args:
+        d_model: Size of the last axis of input and output.
+        num_heads: Number of heads, a divisor of `d_model`.
+        dropout: Share that is dropped in training: of the attention weights, of the attention's
+            result, and of the feed-forward's.
+        eps: Added to the variance in both norms.
+
+    Attributes:
+        ln_1: `torch.nn.LayerNorm` of the attention's input.
+        attn: :class:`CausalSelfAttention`.
+        ln_2: `torch.nn.LayerNorm` of the feed-forward's input.
+        mlp: :class:`FeedForward`.
+
+    Raises:
+        TypeError: If a size is not an int.
+        ValueError: If a size is below 1, `num_heads` does not divide `d_model`, `dropout` is not
+            within [0, 1], or `eps` is not greater than 0.
+
+    Examples:
+        >>> block = GPT2Block(d_model=6, num_heads=2)
+        >>> block(torch.randn(3, 5, 6)).shape
+        torch.Size([3, 5, 6])
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.1, eps: float = 1e-5
+    ) -> None:
+        super().__init__()
+        require_positive("eps", eps)
+        self.d_model = d_model
+        self.ln_1 = nn.LayerNorm(d_model, eps)
+        self.attn = CausalSelfAttention(d_model, num_heads, dropout)
+        self.ln_2 = nn.LayerNorm(d_model, eps)
+        self.mlp = FeedForward(d_model, dropout=dropout)
+
+    def forward(
+        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+    ) -> Float[Tensor, "*batch seq d_model"]:
+        """Attends from each position to those before it, then maps each position.
+
+        Args:
+            x: Shape `(..., seq, d_model)`; with a cache `(batch, seq, d_model)`.
+            cache: Keys and values of the positions before `x`. Those of `x` are added.
+
+        Returns:
+            The shape of `x`.
+
+        Raises:
+            TypeError: If `x` is not of the parameters' dtype, or the cache holds another.
+            ValueError: If a shape does not fit, or the cache has no room for `x`.
+        """
+        require_sequences(self.d_model, self.ln_1.weight, x=x)  # torch's norm says less
+        x = x + self.attn(self.ln_1(x), cache)
+        return x + self.mlp(self.ln_2(x))
+
+
+class GPT2(nn.Module):
+    r"""GPT-2: a stack of blocks that predicts each next token.
+
+    It is the `model` of `src/model.py` in https://github.com/openai/gpt-2, described in section
+    2.3 of "Language Models are Unsupervised Multitask Learners".
+
+    .. math::
+        x_0 &= W_{te}[\mathrm{ids}] + W_{pe}[0, 1, 2, \dots]
+        \\
+        x_i &= \mathrm{Block}_i(x_{i-1}), \qquad i = 1, \dots, N
+        \\
+        \mathrm{logits} &= \mathrm{LayerNorm}_f(x_N)\, W_{te}^\top
+
+    The head is the token embedding itself, so there is no weight for it. The state dict has the
+    keys of the published weights. Every weight matrix starts as normal(0, 0.02), those that write
+    into the residual stream (`c_proj`) as normal(0, :math:`0.02 / \sqrt{2N}`) as the paper says;
+    every bias starts as zeros, every gain as ones. In training dropout acts on the sum of the
+    embeddings and in three places of each block.
+
+    Args:
+        config: The sizes.
+
+    Attributes:
+        config: The sizes.
+        wte: Token embedding, :math:`W_{te}`, weight of shape `(vocab_size, n_embd)`.
+        wpe: Position embedding, :math:`W_{pe}`, weight of shape `(n_positions, n_embd)`.
+        h: The blocks, a list of :class:`GPT2Block`.
+        ln_f: `torch.nn.LayerNorm` of the last block's output.
+
+    Examples:
+        >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+        >>> model = GPT2(config).eval()
+        >>> ids = torch.tensor([[3, 14, 15, 9, 26]])
+        >>> model(ids).shape
+        torch.Size([1, 5, 50])
+        >>> with torch.device("meta"):
+        ...     smallest = GPT2(GPT2Config())
+        >>> f"{sum(parameter.numel() for parameter in smallest.parameters()):,}"
+        '124,439,808'
+    """
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__()
+        self.config = config
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+        self.wpe = nn.Embedding(config.n_positions, config.n_embd)
+        self.drop = Dropout(config.dropout)
+        self.h = nn.ModuleList(
+            GPT2Block(config.n_embd, config.n_head, config.dropout, config.layer_norm_epsilon)
+            for _ in range(config.n_layer)
+        )
+        self.ln_f = nn.LayerNorm(config.n_embd, config.layer_norm_epsilon)
+        self._initialize()
+
+    @torch.no_grad()
+    def _initialize(self) -> None:
+        # 2N sums add up in the residual stream: each term gets 1 / (2N) of the variance. Conv1D
+        # has drawn the other matrices already.
+        self.wte.weight.normal_(std=0.02)
+        self.wpe.weight.normal_(std=0.02)
+        for name, parameter in self.h.named_parameters():
+            if name.endswith("c_proj.weight"):
+                parameter.normal_(std=0.02 / math.sqrt(2 * self.config.n_layer))
+
+    def forward(
+        self,
+        ids: Int[Tensor, "*batch seq"],
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Float[Tensor, "*batch seq vocab_size"]:
+        """Scores every token of the vocabulary as the one that follows, at each position.
+
+        Args:
+            ids: Tokens, integers of shape `(..., seq)`; with caches `(batch, seq)`.
+            caches: Keys and values of the positions before `ids`, a cache for each block, as
+                :meth:`new_caches` makes them. Those of `ids` are added.
+
+        Returns:
+            The logits, shape `(..., seq, vocab_size)`: those at position s score the token at
+            s + 1, and depend on the tokens up to s.
+
+        Raises:
+            TypeError: If `ids` are not integers.
+            ValueError: If there are more positions than `n_positions`, an id is not in the
+                vocabulary, or the caches do not fit.
+        """
+        return self.logits(self.last_hidden_state(ids, caches))
+
+    def last_hidden_state(
+        self,
+        ids: Int[Tensor, "*batch seq"],
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Float[Tensor, "*batch seq n_embd"]:
+        """What the blocks and the last norm make of each position; see :meth:`forward`."""
+        past = self._past(ids, caches)
+        positions = torch.arange(past, past + ids.shape[-1], device=ids.device)
+        x = self.drop(self._embed(ids) + self.wpe(positions))
+        for i, block in enumerate(self.h):
+            x = block(x, None if caches is None else caches[i])
+        return self.ln_f(x)
+
+    def logits(
+        self, hidden_state: Float[Tensor, "*batch seq n_embd"]
+    ) -> Float[Tensor, "*batch seq vocab_size"]:
+        """Scores every token by its embedding's inner product with each position."""
+        return nn.functional.linear(hidden_state, self.wte.weight)
+
+    def loss(self, ids: Int[Tensor, "*batch seq"]) -> Float[Tensor, ""]:
+        r"""Mean cross-entropy of each token after the first, given those before it, in nats.
+
+        .. math::
+            L = -\frac{1}{B (S - 1)} \sum_b \sum_{s=1}^{S-1} \log p(\mathrm{ids}_{b, s+1}
+            \mid \mathrm{ids}_{b, 1}, \dots, \mathrm{ids}_{b, s})
+
+        The logits at a position are held against the token at the next one. float16 and bfloat16
+        logits are summed up in float32.
+
+        Args:
+            ids: Tokens, integers of shape `(..., seq)`.
+
+        Returns:
+            A scalar.
+
+        Raises:
+            TypeError: If `ids` are not integers.
+            ValueError: If there is nothing to predict, or :meth:`forward` refuses `ids`.
+        """
+        if ids.ndim == 0 or ids.shape[-1] < 2 or ids.numel() == 0:
+            raise ValueError(
+                "ids must hold a sequence of two tokens or more, so that there is one to predict; "
+                f"got shape {tuple(ids.shape)}"
+            )
+        scores = at_least_float32(self(ids[..., :-1]))
+        self._embed(ids[..., -1])  # looks them up too: cross_entropy would leave out a -100
+        return nn.functional.cross_entropy(scores.flatten(0, -2), ids[..., 1:].flatten().long())
+
+    def generate(
+        self,
+        ids: Int[Tensor, "batch seq"],
+        max_new_tokens: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Int[Tensor, "batch total"]:
+        """Continues each sequence, one token at a time.
+
+        The keys and values of earlier positions are kept, so that each step computes one position.
+        Dropout is off, whatever the model's mode.
+
+        Args:
+            ids: The tokens so far, integers of shape `(batch, seq)`.
+            max_new_tokens: Number of tokens to add.
+            temperature: What the logits are divided by before a token is drawn; 0 takes the most
+                likely token.
+            top_k: If given, tokens are drawn from the `top_k` most likely ones.
+            top_p: If given, tokens are drawn from the fewest most likely ones whose probabilities
+                sum to `top_p` or more; after `top_k`.
+            generator: Source of the draws; torch's global one if not given.
+
+        Returns:
+            `ids` and the new tokens, shape `(batch, seq + max_new_tokens)`.
+
+        Raises:
+            TypeError: If `ids` are not integers, or a count is no int.
+            ValueError: If `ids` is not of two axes or holds no position, the result would be longer
+                than `n_positions`, an id is not in the vocabulary, or an option is out of range.
+
+        Examples:
+            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+            >>> model = GPT2(config)
+            >>> model.generate(torch.tensor([[3, 14], [15, 9]]), max_new_tokens=5).shape
+            torch.Size([2, 7])
+        """
+        require_integers("ids", ids)
+        if ids.ndim != 2 or ids.shape[1] == 0:
+            raise ValueError(
+                "ids must be of shape (batch, seq) with one position or more, got "
+                f"{tuple(ids.shape)}; a single sequence is ids[None]"
+            )
+        require_size("max_new_tokens", max_new_tokens, minimum=0)
+        require_sampling(temperature, top_k, top_p)
+        total = ids.shape[1] + max_new_tokens
+        self._require_room(total)
+        caches = self.new_caches(ids.shape[0], total)
+        new = ids
+        with evaluating(self):
+            for _ in range(max_new_tokens):
+                last = self.last_hidden_state(new, caches)[:, -1]
+                new = next_token(self.logits(last), temperature, top_k, top_p, generator)[:, None]
+                ids = torch.cat([ids, new.to(ids.dtype)], dim=-1)
+        return ids
+
+    def new_caches(self, batch: int, max_seq: int) -> list[KeyValueCache]:
+        """Empty caches of keys and values, one for each block.
+
+        Args:
+            batch: Number of sequences.
+            max_seq: Number of positions there is to be room for.
+
+        Returns:
+            As many caches as there are blocks, of the dtype and on the device of the model.
+        """
+        weight, heads = self.wte.weight, self.config.n_head
+        d_k = self.config.n_embd // heads
+        return [
+            KeyValueCache(batch, heads, max_seq, d_k, dtype=weight.dtype, device=weight.device)
+            for _ in self.h
+        ]
+
+    @classmethod
+    def from_pretrained(cls, name_or_folder: str | os.PathLike[str]) -> "GPT2":
+        """Loads a published checkpoint, in the dtype it is stored in, for evaluation.
+
+        Args:
+            name_or_folder: A folder with `config.json` and `model.safetensors` (or its parts and
+                `model.safetensors.index.json`), or a name on the Hugging Face hub, which needs the
+                package `huggingface_hub` and a network.
+
+        Returns:
+            The model, in evaluation mode.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the files are not those of a GPT-2 that this class computes, or are
+                damaged; the message names what is wrong. Pickle files are refused.
+        """
+        config, weights = read_checkpoint(name_or_folder)
+        with torch.device("meta"):
+            model = cls(config)
+        model.load_state_dict(weights, assign=True)
+        return model.eval()
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Writes what :meth:`from_pretrained` and `transformers.GPT2LMHeadModel` load.
+
+        Args:
+            folder: Where `config.json` and `model.safetensors` are written; made if needed.
+        """
+        write_checkpoint(folder, self.config, self.state_dict())
+
+    def _past(self, ids: Tensor, caches: Sequence[KeyValueCache] | None) -> int:
+        # Refuses what does not fit, and counts the positions that the caches hold.
+        require_integers("ids", ids)
+        if ids.ndim == 0:
+            raise ValueError("ids must have an axis of positions, got a single number")
+        past = 0
+        if caches is not None:
+            fills = [(cache.length, cache.max_seq) for cache in caches]
+            if len(fills) != len(self.h) or len(set(fills)) != 1:
+                found = ", ".join(f"{length} of {max_seq}" for length, max_seq in fills)
+                raise ValueError(
+                    f"caches must be one for each of {len(self.h)} blocks, all with the same "
+                    f"length and max_seq, got {found or 'none'}"
+                )
+            past = fills[0][0]
+        self._require_room(past + ids.shape[-1])
+        return past
+
+    def _require_room(self, seq: int) -> None:
+        if seq > self.config.n_positions:
+            raise ValueError(
+                f"the model has n_positions = {self.config.n_positions} positions, got a sequence "
+                f"of {seq}"
+            )
+
+    def _embed(self, ids: Tensor) -> Tensor:
+        try:
+            return self.wte(ids)
+        except IndexError as error:
+            raise ValueError(
+                f"ids must be in [0, {self.config.vocab_size}), got values from {ids.min()} to "
+                f"{ids.max()}"
+            ) from error

@@ -1,0 +1,92 @@
+"""Holds the tests of the layers against wrong versions, and prints which test fails on which.
+
+Run from the repository's root as `python -m tests.against_wrong_versions`, or with the names of
+modules or layers. The exit status is 1 if a test has been seen to fail on none, or if no test
+notices one.
+"""
+
+import gc
+import importlib
+import sys
+import time
+from collections.abc import Sequence
+
+import torch
+
+from tests.against_wrong_versions.processes import results_of
+from tests.against_wrong_versions.subjects import Subject, all_subjects, subjects_named
+from tests.against_wrong_versions.tables import Table
+from tests.against_wrong_versions.trials import Trial
+from tests.against_wrong_versions.wrongs import Replacement
+
+# What the tests import and is slow to import: here once, instead of in every process.
+SLOW = ("beartype", "torch._dynamo", "torch.export", "transformers.models.gpt2.modeling_gpt2")
+
+LEGEND = """\
+x  fails on the wrong version of this number
+.  passes
+-  the wrong version lacks an argument or an attribute that the test needs: does not count
+"""
+
+
+def main(names: Sequence[str]) -> int:
+    """Prints a table for each module of tests, and what is wrong with it.
+
+    Args:
+        names: Names of modules or of layers; all of them if there are none.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        subjects = subjects_named(list(names))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    begin = time.monotonic()
+    prepare()
+    print(LEGEND)
+    tables = []
+    for subject in subjects:
+        tables.append(table_of(subject))
+        print(f"{tables[-1]}\n", flush=True)
+    print(summary(tables, time.monotonic() - begin))
+    problems = [problem for table in tables for problem in table.problems()]
+    for problem in problems:
+        print(f"problem: {problem}")
+    if not names:
+        for name in (name for name, subject in all_subjects().items() if not subject.wrongs):
+            print(f"not held against anything: test_{name}.py")
+    return 1 if problems else 0
+
+
+def prepare() -> None:
+    """Imports what is slow to import, and keeps it out of the collector's way."""
+    torch.set_num_threads(1)
+    for module in SLOW:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+
+
+def table_of(subject: Subject) -> Table:
+    """Runs a subject's tests on the package as it is, and on each of the wrong versions."""
+    trials = [Trial(subject.tests, select=subject.select)]
+    trials += [Trial(subject.tests, wrong, wrong.select) for wrong in subject.wrongs]
+    right, *results = results_of(trials)
+    return Table(subject, right, results)
+
+
+def summary(tables: Sequence[Table], seconds: float) -> str:
+    """How much was run."""
+    tests = sum(len(table.tests) for table in tables)
+    wrongs = [wrong for table in tables for wrong in table.subject.wrongs]
+    layers = [wrong.layer for wrong in wrongs if isinstance(wrong, Replacement)]
+    return (
+        f"{tests} tests, {len(layers)} wrong versions of {len(set(layers))} layers, "
+        f"{len(wrongs) - len(layers)} changed lines, {seconds:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""Which wrong versions each module of tests is held against.
+
+`tests/transformer_layers/test_<name>.py` is held against the wrong versions of all layers that
+`transformer_layers/<name>.py` defines and `layer_checks` knows, and against the changes that
+stand under `<name>` in `changes.py`. Nothing else is to be said for a new layer.
+"""
+
+from dataclasses import dataclass
+
+from layer_checks.registry import LAYERS, right_version
+from tests.against_wrong_versions.changes import CHANGES
+from tests.against_wrong_versions.trials import TESTS
+from tests.against_wrong_versions.wrongs import Replacement, Wrong
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A module of tests, and what it is held against.
+
+    Attributes:
+        tests: The module, without `test_`.
+        wrongs: What is wrong, one thing at a time.
+    """
+
+    tests: str
+    wrongs: tuple[Wrong, ...]
+
+    @property
+    def select(self) -> str:
+        """Which tests are run for one or other of the wrong versions, as pytest's `-k` takes it."""
+        selects = [wrong.select for wrong in self.wrongs]
+        return " or ".join(f"({each})" for each in selects) if all(selects) else ""
+
+
+def module_of(layer: str) -> str:
+    """The module that defines a layer, without the package."""
+    return right_version(layer).__module__.rpartition(".")[-1]
+
+
+def all_subjects() -> dict[str, Subject]:
+    """All modules of tests of the layers, by name."""
+    names = sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
+    return {name: Subject(name, (*replacements(name), *CHANGES.get(name, ()))) for name in names}
+
+
+def replacements(module: str) -> list[Replacement]:
+    """The known wrong versions of all layers of a module."""
+    return [
+        Replacement(layer.name, version.name)
+        for layer in LAYERS.values()
+        if module_of(layer.name) == module
+        for version in layer.wrong_versions
+    ]
+
+
+def subjects_named(names: list[str]) -> list[Subject]:
+    """The subjects of these names of modules or layers; all that have wrong versions if none.
+
+    Raises:
+        ValueError: If there is nothing of a name, or nothing to hold its tests against.
+    """
+    subjects = {name: each for name, each in all_subjects().items() if each.wrongs}
+    modules = dict.fromkeys(module_of(name) if name in LAYERS else name for name in names)
+    for module in modules:
+        if module not in subjects:
+            raise ValueError(
+                f"no wrong versions for tests of {module!r}; there are some for "
+                f"{', '.join((*subjects, *LAYERS))}"
+            )
+    return [subjects[module] for module in modules] or list(subjects.values())
