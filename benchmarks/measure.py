@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 
 import torch
+from torch import Tensor
 
 from benchmarks import limits, machine, memory
 from benchmarks.contestants import (
@@ -30,8 +31,7 @@ class Plan:
         prompt: Number of tokens before generation.
         new: Number of tokens to generate.
         rounds: How often each is timed.
-        growth: Numbers of positions whose memory is measured.
-        peaks: Tasks whose peak memory is measured.
+        growth: Numbers of positions for which the memory of attention is measured.
         matrix_size: Rows of the matrices that are multiplied for the limit.
         elements: Numbers read for the limit of memory.
     """
@@ -43,7 +43,6 @@ class Plan:
     new: int
     rounds: int
     growth: tuple[int, ...]
-    peaks: tuple[str, ...]
     matrix_size: int
     elements: int
 
@@ -57,21 +56,17 @@ FULL = Plan(
     new=64,
     rounds=9,
     growth=(256, 512, 1024, 2048),
-    peaks=("forward", "forward and backward", "generate"),
     matrix_size=2048,
     elements=2**26,
 )
 QUICK = Plan(
-    config=GPT2Config(
-        vocab_size=20011, n_positions=48, n_embd=24, n_layer=2, n_head=3, dropout=0.0
-    ),
+    config=GPT2Config(vocab_size=101, n_positions=48, n_embd=24, n_layer=2, n_head=3, dropout=0.0),
     forward=(8, 16, 32),
     backward=16,
     prompt=5,
     new=4,
     rounds=2,
     growth=(64, 128),
-    peaks=("forward",),
     matrix_size=64,
     elements=2**12,
 )
@@ -133,7 +128,7 @@ def measure(plan: Plan) -> dict[str, object]:
             {"contestant": name} | asdict(one.error) | {"dtype": str(one.error.dtype)}
             for name, one in ready.items()
         ],
-        "peak_memory": [_peak(task, plan) for task in plan.peaks],
+        "peak_memory": _peaks(eager, ids, plan),
         "attention_memory": memory.growth_of_attention(plan.config, list(plan.growth)),
     }
 
@@ -162,16 +157,23 @@ def _timing(
     }
 
 
-def _peak(task: str, plan: Plan) -> dict[str, object]:
-    shape = {
-        "forward": (max(plan.forward), 0),
-        "forward and backward": (plan.backward, 0),
-        "generate": (plan.prompt, plan.new),
-    }[task]
-    return {
-        "task": task,
-        "positions": shape[1] or shape[0],
-        "bytes": {
-            name: memory.rise_of_peak(name, task, plan.config, shape) for name in (THEIRS, OURS)
-        },
+def _peaks(eager: dict[str, Contestant], ids: Tensor, plan: Plan) -> list[dict[str, object]]:
+    longest = max(plan.forward)
+    tasks: dict[tuple[str, int], Callable[[Contestant], object]] = {
+        ("forward", longest): lambda one: one.forward(ids[:, :longest]),
+        ("generate", plan.new): lambda one: one.generate(ids[:, : plan.prompt], plan.new),
+        ("forward and backward", plan.backward): (
+            lambda one: one.forward_and_backward(ids[:, : plan.backward])
+        ),
     }
+    return [
+        {
+            "task": task,
+            "positions": positions,
+            "bytes": {
+                name: memory.allocated(lambda one=one, call=call: call(one))
+                for name, one in eager.items()
+            },
+        }
+        for (task, positions), call in tasks.items()
+    ]

@@ -46,7 +46,7 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
     yield ""
     for peak in results["peak_memory"]:
         sizes = ", ".join(f"{name} {size / 2**20:.0f} MiB" for name, size in peak["bytes"].items())
-        yield f"rise of the peak, {peak['task']}, {peak['positions']}: {sizes}"
+        yield f"allocated at once, {peak['task']}, {peak['positions']}: {sizes}"
     for row in results["attention_memory"]:
         yield (
             f"attention of {row['positions']} positions: {row['layer'] / 2**20:.2f} MiB, by the "

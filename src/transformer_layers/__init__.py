@@ -11,6 +11,7 @@ from transformer_layers.feed_forward import FeedForward
 from transformer_layers.generation import next_token_distribution
 from transformer_layers.gpt2 import GPT2, GPT2Block
 from transformer_layers.gpt2_config import GPT2Config
+from transformer_layers.inference import GPT2ForInference, InferenceError, ready_for_inference
 from transformer_layers.key_value_cache import KeyValueCache
 from transformer_layers.layer_norm import LayerNorm
 from transformer_layers.masks import causal_mask, padding_mask
@@ -30,6 +31,8 @@ __all__ = [
     "FeedForward",
     "GPT2Block",
     "GPT2Config",
+    "GPT2ForInference",
+    "InferenceError",
     "KeyValueCache",
     "LayerNorm",
     "MultiHeadAttention",
@@ -48,6 +51,7 @@ __all__ = [
     "load_tokenizer",
     "next_token_distribution",
     "padding_mask",
+    "ready_for_inference",
     "scaled_dot_product_attention",
     "sinusoidal_positions",
     "soft_threshold",

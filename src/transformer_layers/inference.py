@@ -41,8 +41,9 @@ class InferenceError:
 
     Examples:
         >>> InferenceError(torch.bfloat16, largest=0.066, rms=0.012, unchanged=0.75, positions=128)
-        weights in torch.bfloat16: logits off by 0.066 of their spread at most, by 0.012 in the
-        root mean square; the most likely token is the same at 75 % of 128 positions
+        weights in torch.bfloat16: logits off by 0.066 of their spread at most,
+        by 0.012 in the root mean square; the most likely token is the same
+        at 75 % of 128 positions
     """
 
     dtype: torch.dtype
@@ -53,9 +54,9 @@ class InferenceError:
 
     def __repr__(self) -> str:
         return (
-            f"weights in {self.dtype}: logits off by {self.largest:.2g} of their spread at most, "
-            f"by {self.rms:.2g} in the root mean square; the most likely token is the same at "
-            f"{100 * self.unchanged:.4g} % of {self.positions} positions"
+            f"weights in {self.dtype}: logits off by {self.largest:.2g} of their spread at most,\n"
+            f"by {self.rms:.2g} in the root mean square; the most likely token is the same\n"
+            f"at {100 * self.unchanged:.4g} % of {self.positions} positions"
         )
 
 
@@ -115,7 +116,7 @@ class GPT2ForInference(GPT2):
 def ready_for_inference(
     model: GPT2, dtype: torch.dtype = torch.float32, ids: Int[Tensor, "batch seq"] | None = None
 ) -> GPT2ForInference:
-    """Copies a model into the form in which this machine's processor computes it fastest.
+    """Copies a model into a form that this machine's processor computes faster.
 
     Embeddings and norms stay what they are; the weights of the matrix products are stored anew:
 
@@ -156,8 +157,9 @@ def ready_for_inference(
         >>> ready.generate(torch.tensor([[3, 14]]), max_new_tokens=5).shape
         torch.Size([1, 7])
         >>> ready.error
-        weights in torch.bfloat16: logits off by ... of their spread at most, by ... in the root
-        mean square; the most likely token is the same at ... % of 16 positions
+        weights in torch.bfloat16: logits off by ... of their spread at most,
+        by ... in the root mean square; the most likely token is the same
+        at ... % of 16 positions
     """
     _require_ready_to_be(model, dtype)
     ids = _random_ids(model.config) if ids is None else ids

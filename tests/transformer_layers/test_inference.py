@@ -295,8 +295,9 @@ def test_the_error_of_equal_logits_is_none():
 def test_the_error_reads_as_a_sentence():
     error = InferenceError(torch.int8, largest=0.34567, rms=0.0625, unchanged=0.65625, positions=64)
     assert str(error) == (
-        "weights in torch.int8: logits off by 0.35 of their spread at most, by 0.062 in the root "
-        "mean square; the most likely token is the same at 65.62 % of 64 positions"
+        "weights in torch.int8: logits off by 0.35 of their spread at most,\n"
+        "by 0.062 in the root mean square; the most likely token is the same\n"
+        "at 65.62 % of 64 positions"
     )
 
 
