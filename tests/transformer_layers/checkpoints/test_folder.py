@@ -163,7 +163,7 @@ def test_refuses_a_tensor_that_is_not_where_the_index_says(tmp_path):
     "shard",
     [
         "../model.safetensors",
-        "/tmp/model.safetensors",
+        "/elsewhere/model.safetensors",
         "sub/model.safetensors",
         "..\\model.safetensors",
         "C:model.safetensors",
