@@ -10,16 +10,20 @@ from layer_checks.candidates import (
     has_parameters,
     load,
     outputs_and_gradients,
-    randn64,
     same,
     weights_of,
+)
+from layer_checks.checks.causal_sequences import (
+    cache_for,
+    future_changes_nothing,
+    sequences,
+    steps_equal_the_whole,
 )
 from layer_checks.checks.transposed_linear import TransposedLinear
 from layer_checks.definitions import Candidate, Check, Layer
 from layer_checks.evidence import Evidence, equivalent, holds, raises
 from layer_checks.gradients import same_gradients
 from layer_checks.wrong.causal_self_attention import WRONG_CAUSAL_SELF_ATTENTIONS
-from transformer_layers import KeyValueCache
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
 _D_MODEL, _NUM_HEADS = 15, 3
@@ -48,27 +52,18 @@ def _pair(
     return load(ours, weights_of(theirs)), theirs
 
 
-def _sequences(batch: int = 2, seq: int = 4) -> Tensor:
-    return randn64(batch, seq, _D_MODEL)
-
-
-def _cache(max_seq: int) -> KeyValueCache:
-    d_k = _D_MODEL // _NUM_HEADS
-    return KeyValueCache(2, _NUM_HEADS, max_seq, d_k, dtype=torch.float64)
-
-
 def _example(candidate: Candidate) -> object:
     return built(candidate, _D_MODEL, _NUM_HEADS), built(candidate, 15, 3, dropout=0.5)
 
 
 def _probe(candidate: Candidate) -> list[Tensor]:
     ours, theirs = _pair(candidate)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     found = [
         torch.tensor(len(ours.state_dict())),
         *outputs_and_gradients(ours, weights_of(theirs), x),
     ]
-    cache = _cache(max_seq=4)
+    cache = cache_for(_D_MODEL, _NUM_HEADS, max_seq=4)
     try:
         steps = [ours(part, cache=cache).detach() for part in x.split(2, dim=1)]
     except Exception:  # a layer without a cache is told by the rest
@@ -86,13 +81,13 @@ def _equal_values(candidate: Candidate) -> Evidence:
     with torch.no_grad():
         theirs.c_attn.weight[:, -_D_MODEL:] = 0.0
     ours = built(candidate, _D_MODEL, _NUM_HEADS, dropout=0.0).double()
-    output = load(ours, weights_of(theirs))(_sequences())
+    output = load(ours, weights_of(theirs))(sequences(_D_MODEL))
     return equivalent(output, output[:, :1].expand_as(output), atol=1e-12)
 
 
 def _small_weights(candidate: Candidate, atol: float) -> Evidence:
     ours, theirs = _pair(candidate, std=0.02)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours(x), theirs(x), atol=atol)
 
 
@@ -110,22 +105,19 @@ def _parameters(candidate: Candidate) -> Evidence:
 
 def _values(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
 
 def _gradients(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     names = counterparts(ours, weights_of(theirs))
-    return same_gradients(ours, theirs, _sequences(), atol=1e-11, parameters=names)
+    return same_gradients(ours, theirs, sequences(_D_MODEL), atol=1e-11, parameters=names)
 
 
 def _future(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate)
-    x = _sequences(seq=6)
-    changed = x.clone()
-    changed[:, 4:] = randn64(2, 2, _D_MODEL)
-    return equivalent(ours(changed)[:, :4], ours(x)[:, :4], atol=0.0)
+    return future_changes_nothing(ours, _D_MODEL, atol=0.0)
 
 
 def _large_scores(candidate: Candidate) -> Evidence:
@@ -136,33 +128,29 @@ def _large_scores(candidate: Candidate) -> Evidence:
         theirs.c_attn.bias[: 2 * _D_MODEL] = 0.0
     ours = built(candidate, _D_MODEL, _NUM_HEADS, dropout=0.0).double()
     load(ours, weights_of(theirs))
-    x = 1000 * _sequences()
+    x = 1000 * sequences(_D_MODEL)
     return equivalent(ours(x), theirs(x), rtol=1e-9)
 
 
 def _first_position(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours(x)[:, :1], theirs(x[:, :1]), atol=1e-12)
 
 
 def _with_cache(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    x = _sequences(seq=6)
-    cache = _cache(max_seq=6)
-    steps = [ours(part, cache=cache) for part in x.split([3, 2, 1], dim=1)]
-    return equivalent(torch.cat(steps, dim=1), theirs(x), atol=1e-12)
+    return steps_equal_the_whole(*_pair(candidate), _D_MODEL, _NUM_HEADS)
 
 
 def _evaluation(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, dropout=0.5)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
 
 def _dropped_result(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate, dropout=0.25)
-    dropped = (ours(_sequences(batch=50, seq=4)) == 0).double().mean()
+    dropped = (ours(sequences(_D_MODEL, batch=50, seq=4)) == 0).double().mean()
     return equivalent(dropped, 0.25, atol=0.05)  # six standard deviations
 
 
@@ -170,7 +158,7 @@ def _dropped_weights(candidate: Candidate) -> Evidence:
     # What survives the dropout of the result is divided by 0.75, and twice alike only if the
     # weights were not dropped.
     ours, _ = _pair(candidate, dropout=0.25)
-    x = _sequences(batch=5)
+    x = sequences(_D_MODEL, batch=5)
     first, second = ours(x), ours(x)
     both = (first != 0) & (second != 0)
     return holds(
@@ -185,7 +173,7 @@ def _uneven_heads(candidate: Candidate) -> Evidence:
 
 def _one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
 
 

@@ -11,10 +11,15 @@ from layer_checks.candidates import (
     counterparts,
     load,
     outputs_and_gradients,
-    randn64,
     randomized,
     same,
     weights_of,
+)
+from layer_checks.checks.causal_sequences import (
+    cache_for,
+    future_changes_nothing,
+    sequences,
+    steps_equal_the_whole,
 )
 from layer_checks.checks.transposed_linear import TransposedLinear
 from layer_checks.definitions import Candidate, Check, Layer
@@ -22,7 +27,6 @@ from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.gradients import same_gradients
 from layer_checks.randomness import seeded
 from layer_checks.wrong.gpt2_block import WRONG_GPT2_BLOCKS
-from transformer_layers import KeyValueCache
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
 _D_MODEL, _NUM_HEADS = 15, 3
@@ -104,26 +108,17 @@ def _pair(
     return load(ours, weights_of(theirs)), theirs
 
 
-def _sequences(batch: int = 2, seq: int = 4) -> Tensor:
-    return randn64(batch, seq, _D_MODEL)
-
-
-def _cache(max_seq: int) -> KeyValueCache:
-    d_k = _D_MODEL // _NUM_HEADS
-    return KeyValueCache(2, _NUM_HEADS, max_seq, d_k, dtype=torch.float64)
-
-
 def _example(candidate: Candidate) -> object:
     return built(candidate, _D_MODEL, _NUM_HEADS), built(candidate, 6, 2, dropout=0.5)
 
 
 def _probe(candidate: Candidate) -> list[Tensor]:
     ours, theirs = _pair(candidate)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     weights = weights_of(theirs)
     # Small inputs show what eps is.
     found = [*outputs_and_gradients(ours, weights, x), ours(1e-3 * x).detach()]
-    cache = _cache(max_seq=4)
+    cache = cache_for(_D_MODEL, _NUM_HEADS, max_seq=4)
     try:
         steps = [ours(part, cache=cache).detach() for part in x.split(2, dim=1)]
     except Exception:  # a layer without a cache is told by the rest
@@ -140,7 +135,7 @@ def _at_the_start(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     as_at_the_start(theirs)
     load(ours, weights_of(theirs))
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours(x), theirs(x), atol=1e-2)
 
 
@@ -150,47 +145,40 @@ def _state(candidate: Candidate) -> Evidence:
 
 def _values(candidate: Candidate, size: float = 1.0, eps: float | None = None) -> Evidence:
     ours, theirs = _pair(candidate, eps=eps)
-    x = size * _sequences()
+    x = size * sequences(_D_MODEL)
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
 
 def _gradients(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     names = counterparts(ours, weights_of(theirs))
-    return same_gradients(ours, theirs, _sequences(), atol=1e-11, parameters=names)
+    return same_gradients(ours, theirs, sequences(_D_MODEL), atol=1e-11, parameters=names)
 
 
 def _future(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate)
-    x = _sequences(seq=6)
-    changed = x.clone()
-    changed[:, 4:] = randn64(2, 2, _D_MODEL)
-    return equivalent(ours(changed)[:, :4], ours(x)[:, :4], atol=1e-13)
+    return future_changes_nothing(ours, _D_MODEL, atol=1e-13)
 
 
 def _with_cache(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    x = _sequences(seq=6)
-    cache = _cache(max_seq=6)
-    steps = [ours(part, cache=cache) for part in x.split([3, 2, 1], dim=1)]
-    return equivalent(torch.cat(steps, dim=1), theirs(x), atol=1e-12)
+    return steps_equal_the_whole(*_pair(candidate), _D_MODEL, _NUM_HEADS)
 
 
 def _evaluation(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, dropout=0.5)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
 
 def _all_dropped(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate, dropout=1.0)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours.train()(x), x, atol=0.0)
 
 
 def _one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
-    x = _sequences()
+    x = sequences(_D_MODEL)
     return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
 
 
