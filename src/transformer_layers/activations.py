@@ -36,7 +36,7 @@ def gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """
     require_floating("x", x)
     wide = at_least_float32(x)
-    # 1 + erf(x / sqrt 2) is the same number, but loses every digit to cancellation below x = -6
+    # 1 + erf(x / sqrt 2) is the same number, but cancels every digit below x = -6
     y = 0.5 * wide * torch.erfc(-wide / math.sqrt(2))
     return y.to(x.dtype)
 
@@ -67,5 +67,6 @@ def gelu_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """
     require_floating("x", x)
     wide = at_least_float32(x)
-    y = 0.5 * wide * (1 + torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)))
+    inner = math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)
+    y = 0.5 * wide * (1 + torch.tanh(inner))
     return y.to(x.dtype)

@@ -52,12 +52,13 @@ def attention_weights(
                 [1., 0.]])
     """
     require_attention_inputs(query=query, key=key)
-    scaled = at_least_float32(query) / math.sqrt(query.shape[-1])  # large products stay finite
+    d_k = query.shape[-1]
+    scaled = at_least_float32(query) / math.sqrt(d_k)  # large products stay finite
     scores = scaled @ at_least_float32(key).transpose(-2, -1)
     if mask is None:
         return scores.softmax(dim=-1).to(query.dtype)
     require_mask_of_scores(mask, scores)
-    dead = ~mask.any(dim=-1, keepdim=True)  # rows of -inf, whose softmax would be NaN
+    dead = ~mask.any(dim=-1, keepdim=True)  # rows of -inf: their softmax is NaN
     weights = scores.masked_fill(~(mask | dead), -math.inf).softmax(dim=-1)
     return weights.masked_fill(dead, 0.0).to(query.dtype)
 

@@ -117,7 +117,8 @@ class BatchNorm1d(nn.Module):
         self.num_batches_tracked.add_(1)
         share: float | Tensor
         if self.momentum is None:
-            share = 1 / self.num_batches_tracked.to(mean.dtype)  # .item() would break compilation
+            # Not .item(), which would break compilation.
+            share = 1 / self.num_batches_tracked.to(mean.dtype)
         else:
             share = self.momentum
         unbiased = var * (count / (count - 1))

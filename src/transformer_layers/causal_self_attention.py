@@ -91,7 +91,7 @@ class CausalSelfAttention(nn.Module):
         if cache is not None:
             key, value = cache.append(key, value)
         seq = x.shape[-2]
-        # The kernel's own causal mask counts from the first key: it serves where there is no past.
+        # The kernel's own causal mask counts from the first key: only without a past.
         output = fused_attention(
             query,
             key,

@@ -67,7 +67,7 @@ class Conv1D(nn.Module):
         require_last_axis("x", x, "in_features", self.in_features)
         require_dtype("x", x, self.weight)
         product = x @ self.weight
-        return product + self.bias.to(product.dtype)  # under autocast the product is low precision
+        return product + self.bias.to(product.dtype)  # autocast lowers the product
 
     def extra_repr(self) -> str:
         """The arguments, for `print`."""

@@ -56,7 +56,7 @@ def fused_attention(
     else:
         if mask.ndim > 2:
             mask = mask.reshape(batch, 1, *mask.shape[-2:])
-        # What a row with nothing allowed gives is up to the kernel: allow all there, then set 0.
+        # A row with nothing allowed is up to the kernel: allow all, then set 0.
         dead = ~mask.any(dim=-1, keepdim=True)
         output = attend(attn_mask=mask | dead).masked_fill(dead, 0.0)
     return output.reshape(*query.shape[:-1], value.shape[-1])

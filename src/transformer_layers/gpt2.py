@@ -137,17 +137,18 @@ class GPT2(nn.Module):
         self.wte = nn.Embedding(config.vocab_size, config.n_embd)
         self.wpe = nn.Embedding(config.n_positions, config.n_embd)
         self.drop = Dropout(config.dropout)
+        eps = config.layer_norm_epsilon
         self.h = nn.ModuleList(
-            GPT2Block(config.n_embd, config.n_head, config.dropout, config.layer_norm_epsilon)
+            GPT2Block(config.n_embd, config.n_head, config.dropout, eps)
             for _ in range(config.n_layer)
         )
-        self.ln_f = nn.LayerNorm(config.n_embd, config.layer_norm_epsilon)
+        self.ln_f = nn.LayerNorm(config.n_embd, eps)
         self._initialize()
 
     @torch.no_grad()
     def _initialize(self) -> None:
-        # 2N sums add up in the residual stream: each term gets 1 / (2N) of the variance. Conv1D
-        # has drawn the other matrices already.
+        # 2N sums add up in the residual stream: each term gets 1 / (2N) of the
+        # variance. Conv1D has drawn the other matrices already.
         self.wte.weight.normal_(std=0.02)
         self.wpe.weight.normal_(std=0.02)
         for name, parameter in self.h.named_parameters():
@@ -223,7 +224,8 @@ class GPT2(nn.Module):
             )
         scores = at_least_float32(self(ids[..., :-1]))
         self._embed(ids[..., -1])  # looks them up too: cross_entropy would leave out a -100
-        return nn.functional.cross_entropy(scores.flatten(0, -2), ids[..., 1:].flatten().long())
+        following = ids[..., 1:].flatten().long()
+        return nn.functional.cross_entropy(scores.flatten(0, -2), following)
 
     def generate(
         self,
@@ -278,7 +280,8 @@ class GPT2(nn.Module):
         with evaluating(self):
             for _ in range(max_new_tokens):
                 last = self.last_hidden_state(new, caches)[:, -1]
-                new = next_token(self.logits(last), temperature, top_k, top_p, generator)[:, None]
+                logits = self.logits(last)
+                new = next_token(logits, temperature, top_k, top_p, generator)[:, None]
                 ids = torch.cat([ids, new.to(ids.dtype)], dim=-1)
         return ids
 

@@ -43,5 +43,6 @@ def sinusoidal_positions(
     pos = torch.arange(seq, dtype=torch.float64)
     even = torch.arange(0, d_model, 2, dtype=torch.float64)  # the numbers 2i
     angles = pos[:, None] / 10000 ** (even / d_model)
-    table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # sin, cos, sin, ...
+    waves = torch.stack((angles.sin(), angles.cos()), dim=-1)
+    table = waves.flatten(-2)  # sin, cos, sin, cos, ...
     return table[:, :d_model].to(torch.get_default_dtype() if dtype is None else dtype)

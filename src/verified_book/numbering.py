@@ -30,7 +30,7 @@ class ClaimRole(SphinxRole):
         source, line = self.get_source_info()
         record_of(self.env).references.append(Reference(self.text, source, line))
         # The text is what titles show, in which Sphinx resolves nothing.
-        return [claim_reference("", nodes.Text(f"claim {self.text}"), claim=self.text)], []
+        return [claim_reference("", nodes.Text(f"Claim {self.text}"), claim=self.text)], []
 
 
 def reading_order(env: BuildEnvironment) -> Iterator[str]:
@@ -101,7 +101,7 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         place.replace_self(link)
     for reference in list(doctree.findall(claim_reference)):
         claim = by_id.get(reference["claim"])
-        text = nodes.inline("", f"claim {number_of.get(reference['claim'], reference['claim'])}")
+        text = nodes.inline("", f"Claim {number_of.get(reference['claim'], reference['claim'])}")
         if claim is None:
             reference.replace_self(text)
         else:

@@ -186,19 +186,19 @@ def test_evidence_has_its_look(build: Build, text: str, kind: str):
 
 def test_references_link_to_claims_by_number(build: Build, text: str, kind: str):
     third = {"md": 3, "rst": 8}[kind]
-    link = f'href="#claim-f{kind}" title="It does not."><span>claim {third}</span></a>'
+    link = f'href="#claim-f{kind}" title="It does not."><span>Claim {third}</span></a>'
     assert link in claim_box(text, f"S{kind}")
-    assert 'href="one.html#claim-imd" title="If so."><span>claim 2</span></a>' in build.article(
+    assert 'href="one.html#claim-imd" title="If so."><span>Claim 2</span></a>' in build.article(
         "index.html"
     )
 
 
 def test_a_reference_in_a_title_is_text_where_titles_are_repeated(build: Build, kind: str):
-    title = f"Chapter {kind} with claim S{kind} in its title"
+    title = f"Chapter {kind} with Claim S{kind} in its title"
     assert title in words(build.sidebar("index.html"))
     shown = words(build.article(PAGES[kind]))
     number = {"md": 1, "rst": 6}[kind]
-    assert f"Chapter {kind} with claim {number} in its title" in shown
+    assert f"Chapter {kind} with Claim {number} in its title" in shown
 
 
 def test_values_are_pasted_into_prose(text: str):
@@ -248,7 +248,7 @@ def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build
     assert r'<span class="math notranslate nohighlight">\(1 + 1\)</span>' in row
     assert '<a class="reference internal" href="deep/two.html#claim-frst"' in row
     assert "largest error 1e-09, tolerance 2e-09." in words(row)
-    assert words(row).endswith("Chapter rst with claim Srst in its title")
+    assert words(row).endswith("Chapter rst with Claim Srst in its title")
 
 
 def test_the_list_of_claims_is_published_as_json(build: Build):
@@ -280,7 +280,7 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         0.25,
         0.1,
     )
-    assert claims["Srst"]["text"] == "The sum $1 + 1$ is two, see claim Frst."
+    assert claims["Srst"]["text"] == "The sum $1 + 1$ is two, see Claim Frst."
     assert (claims["Prst"]["error"], claims["Prst"]["evidence"]) == (None, [])
 
 

@@ -185,8 +185,8 @@ def test_claims_are_numbered_in_reading_order_everywhere(
 ):
     build = life.builds[after]
     assert {item["id"]: item["number"] for item in build.claims} == expected
-    assert f"See claim {expected['two']} ." in words(build.article("all.html"))
-    assert f"See claim {expected['one']} ." in words(build.article("second.html"))
+    assert f"See Claim {expected['two']} ." in words(build.article("all.html"))
+    assert f"See Claim {expected['one']} ." in words(build.article("second.html"))
     assert f"Claim {expected['one']} one ·" in words(build.article("first.html"))
     home = "first.html" if after == "a claim moved" else "second.html"
     assert f"Claim {expected['two']} two ·" in words(build.article(home))
