@@ -26,7 +26,8 @@ def to_theirs(counterpart: str, weights: Weights) -> dict[str, Tensor]:
     """Weights of a layer of the book, as a counterpart names and shapes them.
 
     Args:
-        counterpart: One of `COUNTERPARTS`, such as `"nn.MultiheadAttention"`.
+        counterpart: Name of a layer, such as `"nn.MultiheadAttention"`; the error for an unknown
+            name lists all.
         weights: The state dict of our layer, or gradients by parameter name.
 
     Returns:
@@ -49,7 +50,8 @@ def to_ours(counterpart: str, weights: Weights) -> dict[str, Tensor]:
     """Weights of a counterpart, as the layer of the book names and shapes them.
 
     Args:
-        counterpart: One of `COUNTERPARTS`, such as `"nn.MultiheadAttention"`.
+        counterpart: Name of a layer, such as `"nn.MultiheadAttention"`; the error for an unknown
+            name lists all.
         weights: The state dict of the counterpart, or gradients by parameter name.
 
     Returns:

@@ -30,7 +30,7 @@ def dropout(
         training: Whether to drop at all.
 
     Returns:
-        A tensor of the shape and dtype of `x`: `x` itself if `training` is false or `p` is 0.
+        A tensor of the shape and dtype of `x`; if `training` is false or `p` is 0, `x` itself.
 
     Raises:
         TypeError: If `x` is not floating point.
@@ -80,7 +80,7 @@ class Dropout(nn.Module):
             x: The input, of any shape.
 
         Returns:
-            A tensor of the shape and dtype of `x`: `x` itself in evaluation or if `p` is 0.
+            A tensor of the shape and dtype of `x`; in evaluation or if `p` is 0, `x` itself.
 
         Raises:
             TypeError: If `x` is not floating point.

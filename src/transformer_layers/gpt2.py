@@ -168,7 +168,7 @@ class GPT2(nn.Module):
                 :meth:`new_caches` makes them. Those of `ids` are added.
 
         Returns:
-            The logits, shape `(..., seq, vocab_size)`: those at position s score the token at
+            The logits, shape `(..., seq, vocab_size)`. Those at position s score the token at
             s + 1, and depend on the tokens up to s.
 
         Raises:

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from verified_book.directives import CheckedDirective
-from verified_book.measurements import summary
+from verified_book.measurements import in_words, summary
 from verified_book.notebook_cells import Cell, is_cell
 from verified_book.numbering import claim_number
 from verified_book.records import Claim, Evidence, Failure, all_claims, record_of, records
@@ -196,7 +196,7 @@ def _show(proof: Proof) -> None:
     """Completes the look of a claim, now that it is proven or not."""
     if proof.claim.broken:
         proof.box["classes"].append("claim-broken")
-    proof.box.append(nodes.paragraph("", summary(proof.claim), classes=["claim-evidence"]))
+    proof.box.append(in_words(summary(proof.claim), classes=["claim-evidence"]))
     _frame(proof)
 
 

@@ -18,7 +18,7 @@ from sphinx.util.nodes import make_refnode
 
 from verified_book.claims import VERDICTS
 from verified_book.directives import CheckedDirective
-from verified_book.measurements import measured, summary
+from verified_book.measurements import in_words, measured, summary
 from verified_book.numbering import ordered_claims
 from verified_book.records import Claim, record_of
 
@@ -93,7 +93,7 @@ def _table(app: Sphinx, docname: str, claims: list[tuple[int, Claim]]) -> nodes.
                 nodes.paragraph("", "", link, nodes.Text(f" · {claim.id}")),
                 nodes.paragraph("", "", verdict),
                 _statement(claim, docname),
-                _text(summary(claim).removeprefix("Measured: ")),
+                in_words(summary(claim).removeprefix("Measured: ")),
                 nodes.paragraph("", "", chapter),
             ]
         )

@@ -1,6 +1,17 @@
 """What the evidence of a claim amounts to: the numbers and the sentence that stand for it."""
 
+import re
+
+from docutils import nodes
+
 from verified_book.records import Claim, Evidence
+
+# How a `different` value is introduced, by verdict: what it is the proof of.
+OFF_BY = {
+    "holds": "otherwise off by",
+    "holds-if": "without its conditions off by",
+    "fails": "off by",
+}
 
 
 def headline(claim: Claim, kind: str) -> Evidence | None:
@@ -26,11 +37,20 @@ def summary(claim: Claim) -> str:
         tolerance = f", tolerance {readable(equal.tolerance)}" if equal.tolerance else ""
         parts.append(f"largest error {readable(equal.error)}{tolerance}")
     if different := headline(claim, "different"):
-        where = "off by" if claim.verdict == "fails" else "without its conditions off by"
-        parts.append(f"{where} {readable(different.error)}")
+        parts.append(f"{OFF_BY[claim.verdict]} {readable(different.error)}")
     return (
         f"Measured: {'; '.join(parts)}." if parts else "Proven by what the cells assert and print."
     )
+
+
+def in_words(text: str, **attributes: list[str]) -> nodes.paragraph:
+    """A summary as a paragraph in which no line ends within a number, at its minus sign."""
+    parts = re.split(r"([\d.]+e-\d+)", text)
+    shown = [
+        nodes.inline("", part, classes=["number"]) if index % 2 else nodes.Text(part)
+        for index, part in enumerate(parts)
+    ]
+    return nodes.paragraph("", "", *shown, **attributes)
 
 
 def readable(number: float | None) -> str:

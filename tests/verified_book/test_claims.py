@@ -4,7 +4,7 @@ import pytest
 from docutils import nodes
 
 from verified_book.claims import asserts, plain_text
-from verified_book.measurements import headline, measured, readable, summary
+from verified_book.measurements import headline, in_words, measured, readable, summary
 from verified_book.records import Claim, Evidence
 
 
@@ -90,6 +90,11 @@ def test_a_number_stands_for_a_claim(verdict, evidence, found):
     [
         ("holds", [EQUAL], "Measured: largest error 1e-07, tolerance 1e-06."),
         ("holds", [Evidence("equal", 0.0, 0.0)], "Measured: largest error 0."),
+        (
+            "holds",
+            [EQUAL, DIFFERENT],
+            "Measured: largest error 1e-07, tolerance 1e-06; otherwise off by 0.25.",
+        ),
         ("fails", [DIFFERENT], "Measured: off by 0.25."),
         (
             "holds-if",
@@ -138,3 +143,19 @@ def test_a_statement_as_plain_text():
 
 def test_the_anchor_and_the_title_of_a_claim():
     assert (claim().anchor, claim().title) == ("claim-a1", "claim A1")
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Measured: largest error 1.2e-07, tolerance 1e-06.", ["1.2e-07", "1e-06"]),
+        ("Measured: off by 0.25.", []),
+    ],
+)
+def test_no_line_ends_within_a_number(text, numbers):
+    paragraph = in_words(text, classes=["claim-evidence"])
+    assert paragraph.astext() == text
+    assert paragraph["classes"] == ["claim-evidence"]
+    inline = list(paragraph.findall(nodes.inline))
+    assert [node.astext() for node in inline] == numbers
+    assert all(node["classes"] == ["number"] for node in inline)

@@ -152,7 +152,7 @@ def test_a_claim_shows_its_number_note_verdict_and_evidence(text: str, kind: str
     assert words(box).startswith(
         f'settled-holds docutils container"> Claim {first} {name} · this book holds The sum'
     )
-    assert "Measured: largest error 1e-09, tolerance 2e-09." in box
+    assert "Measured: largest error 1e-09 , tolerance 2e-09 ." in words(box)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build
     row = row[: row.index("</tr>")]
     assert r'<span class="math notranslate nohighlight">\(1 + 1\)</span>' in row
     assert '<a class="reference internal" href="deep/two.html#claim-frst"' in row
-    assert "largest error 1e-09, tolerance 2e-09." in words(row)
+    assert "largest error 1e-09 , tolerance 2e-09 ." in words(row)
     assert words(row).endswith("Chapter rst with Claim Srst in its title")
 
 

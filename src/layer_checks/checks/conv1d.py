@@ -128,7 +128,7 @@ CONV1D = Layer(
         ),
         Check(
             "values, square",
-            "So they are where input and output are as wide.",
+            "So they are where input and output are equally wide.",
             lambda candidate: _values(candidate, 6, 6),
         ),
         Check(

@@ -40,7 +40,7 @@ class WeightStoredAsInLinear(_Conv1D):
 
 
 class WeightTransposed(_Conv1D):
-    """Multiplies by the transpose, which has the right shape where input and output are as wide."""
+    """Multiplies by the transpose, right in shape where input and output are equally wide."""
 
     def forward(self, x: Tensor) -> Tensor:
         return nn.functional.linear(x, self.weight, self.bias)
