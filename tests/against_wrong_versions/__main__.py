@@ -16,7 +16,7 @@ import torch
 from tests.against_wrong_versions.processes import results_of
 from tests.against_wrong_versions.subjects import Subject, all_subjects, subjects_named
 from tests.against_wrong_versions.tables import Table
-from tests.against_wrong_versions.trials import Trial
+from tests.against_wrong_versions.trials import Trial, path_of
 from tests.against_wrong_versions.wrongs import Replacement
 
 # What the tests import and is slow to import: here once, instead of in every process.
@@ -56,7 +56,7 @@ def main(names: Sequence[str]) -> int:
         print(f"problem: {problem}")
     if not names:
         for name in (name for name, subject in all_subjects().items() if not subject.wrongs):
-            print(f"not held against anything: test_{name}.py")
+            print(f"not held against anything: {path_of(name)}")
     return 1 if problems else 0
 
 

@@ -2,7 +2,8 @@
 
 `tests/transformer_layers/test_<name>.py` is held against the wrong versions of all layers that
 `transformer_layers/<name>.py` defines and `layer_checks` knows, and against the changes that
-stand under `<name>` in `changes.py`. Nothing else is to be said for a new layer.
+stand under `<name>` in `changes`. Nothing else is to be said for a new layer. The name of a
+module in a folder has the folder in it: `checkpoints/weights`.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ class Subject:
     """A module of tests, and what it is held against.
 
     Attributes:
-        tests: The module, without `test_`.
+        tests: The module, as `path_of` takes it.
         wrongs: What is wrong, one thing at a time.
     """
 
@@ -39,7 +40,8 @@ def module_of(layer: str) -> str:
 
 def all_subjects() -> dict[str, Subject]:
     """All modules of tests of the layers, by name."""
-    names = sorted(path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py"))
+    paths = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
+    names = sorted(path.with_name(path.stem.removeprefix("test_")).as_posix() for path in paths)
     return {name: Subject(name, (*replacements(name), *CHANGES.get(name, ()))) for name in names}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tests.against_wrong_versions.processes import Result
 from tests.against_wrong_versions.subjects import Subject
+from tests.against_wrong_versions.trials import path_of
 from tests.against_wrong_versions.wrongs import Replacement
 
 # In the order in which they count for a test of several cases.
@@ -63,7 +64,7 @@ class Table:
 
     def problems(self) -> list[str]:
         """What a table shows that it should not, a line for each."""
-        name = f"test_{self.subject.tests}.py"
+        name = path_of(self.subject.tests)
         labels = ["the package as it is", *(wrong.label for wrong in self.subject.wrongs)]
         problems = [
             f"{name} cannot be run on {label}: {result.error}"
@@ -87,7 +88,7 @@ class Table:
         width = max(map(len, self.tests), default=0)
         numbers = [str(number) for number in range(1, count + 1)]
         digits = len(str(count))
-        lines = [f"test_{self.subject.tests}.py, {len(self.tests)} tests", ""]
+        lines = [f"{path_of(self.subject.tests)}, {len(self.tests)} tests", ""]
         lines += [
             f"{'':<{width}}  {''.join(number.rjust(digits)[place] for number in numbers)}"
             for place in range(digits)

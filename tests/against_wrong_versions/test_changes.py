@@ -40,6 +40,14 @@ def test_a_layer_stands_for_the_tests_of_its_module():
     assert set(CHANGES["masks"]) <= set(subject.wrongs)
 
 
+def test_modules_in_folders_have_changes_too():
+    (subject,) = subjects_named(["checkpoints/weights"])
+    change = subject.wrongs[0]
+    assert change.module == "checkpoints/weights"
+    assert change.label.startswith("checkpoints/weights.py: ")
+    assert "def weight_shapes" in change.altered()
+
+
 def test_the_selections_of_changes_are_joined_unless_one_needs_all_tests():
     assert subjects_named(["masks"])[0].select == ""
     select = subjects_named(["machinery"])[0].select

@@ -5,13 +5,14 @@ import subprocess
 import sys
 
 from tests.against_wrong_versions.processes import Result, read
+from tests.against_wrong_versions.trials import path_of
 from tests.against_wrong_versions.wrongs import ROOT
 
 # Tests that hang, that end the process, that cannot be imported, and some of every other outcome.
 PROBES = {
     "hangs": "import time\ndef test_a(): pass\ndef test_b(): time.sleep(99)\ndef test_c(): pass\n",
     "crashes": "import os\ndef test_a(): os.abort()\n",
-    "breaks": "import no_such_module\ndef test_a(): pass\n",
+    "folder/breaks": "import no_such_module\ndef test_a(): pass\n",
     "ends": """
 import pytest
 
@@ -54,8 +55,9 @@ print(json.dumps([[result.outcomes, result.error] for result in results]))
 
 
 def test_what_becomes_of_tests_that_hang_crash_break_and_end(tmp_path):
+    (tmp_path / "folder").mkdir()
     for name, text in PROBES.items():
-        (tmp_path / f"test_{name}.py").write_text(text)
+        (tmp_path / path_of(name)).write_text(text)
     command = [sys.executable, "-c", SCRIPT, str(tmp_path), *PROBES]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     hangs, crashes, breaks, ends, selected = (Result(*each) for each in json.loads(ended.stdout))

@@ -98,6 +98,16 @@ def test_tests_that_cannot_be_run_are_named():
     ]
 
 
+def test_the_module_is_named_with_its_folder():
+    result = Result({"test_a": "passed"})
+    found = Table(Subject("shapes/gelus", (CHANGE,)), result, [result])
+    assert str(found).startswith("shapes/test_gelus.py, 1 tests\n")
+    assert found.problems() == [
+        "shapes/test_gelus.py: test_a has been seen to fail on no wrong version",
+        "shapes/test_gelus.py: no test notices gelus.py: a sign",
+    ]
+
+
 @pytest.mark.parametrize(("outcome", "status"), [("failed", 0), ("passed", 1)])
 def test_the_exit_status_tells_whether_something_is_wrong(monkeypatch, capsys, outcome, status):
     monkeypatch.setattr(command, "prepare", lambda: None)

@@ -34,7 +34,7 @@ class Trial:
     """What to run, and what is wrong meanwhile.
 
     Attributes:
-        tests: The module of tests, without `test_`.
+        tests: The module of tests, as `path_of` takes it.
         wrong: What is wrong; None for the package as it is.
         select: Which tests to run, as pytest's `-k` takes it; all of them if empty.
     """
@@ -62,10 +62,20 @@ def run(trial: Trial, folder: Path) -> None:
     options = ["--quiet", "--tb=native", "--capture=no", "-p", "no:cacheprovider"]
     options += ["--disable-plugin-autoload", "--basetemp", str(folder / "tmp")]
     options += ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), "-k", trial.select]
-    path = TESTS / f"test_{trial.tests}.py"
+    path = TESTS / path_of(trial.tests)
     with (folder / "records").open("w", buffering=1) as file:
         recorder = Recorder(file, trial.wrong)
         recorder.write(status=int(pytest.main([*options, str(path)], plugins=[recorder])))
+
+
+def path_of(tests: str) -> str:
+    """The path of a module of tests below their folder.
+
+    Args:
+        tests: The module without `test_`, as `masks`; one in a folder as `checkpoints/weights`.
+    """
+    folder, slash, module = tests.rpartition("/")
+    return f"{folder}{slash}test_{module}.py"
 
 
 class Recorder:

@@ -136,6 +136,15 @@ def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
     assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str
+)
+def test_one_token_may_be_the_most_likely_by_the_last_digit(dtype):
+    logits = torch.tensor([1.0, 1.0 + torch.finfo(dtype).eps, 1.0], dtype=dtype)
+    assert next_token(logits).item() == 1
+    assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0]
+
+
 # The distribution, against transformers
 
 

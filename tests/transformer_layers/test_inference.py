@@ -185,6 +185,17 @@ def test_onednn_is_off_for_a_single_bfloat16_position_only():
         ready(random_ids(*shape))
     assert seen == [False, False, True, True, True, True, False, False]
     assert torch.backends.mkldnn.enabled
+    ready, seen = ready_for_inference(random_model()), []
+    ready.head.register_forward_hook(lambda *_: seen.append(torch.backends.mkldnn.enabled))
+    ready(random_ids(1, 1))
+    assert seen == [True]
+
+
+def test_onednn_stays_off_where_it_was_off(monkeypatch):
+    ready = ready_for_inference(random_model(), torch.bfloat16)
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
+    ready(random_ids(1, 1))
+    assert not torch.backends.mkldnn.enabled
 
 
 def test_onednn_is_on_again_after_an_error():
@@ -281,6 +292,7 @@ def test_the_error_of_a_sample_that_is_not_given():
     assert all(error.positions == POSITIONS for error in errors)
     float32, bfloat16, float16, int8 = (error.rms for error in errors)
     assert 0 < float32 < 1e-6 < float16 < 1e-3 < bfloat16 < 1e-2 < int8 < 0.2
+    assert ready_for_inference(model, torch.int8).error == errors[-1]  # on the same sample
     assert ready_for_inference(random_model(n_positions=200)).error.positions == 128
 
 

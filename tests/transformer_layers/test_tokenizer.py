@@ -62,6 +62,8 @@ def of_transformers(tmp_path_factory):
 def test_merges_are_done_in_the_order_of_the_list():
     assert spelled(with_merges(("a", "b"), ("b", "c")), "abc") == ["ab", "c"]
     assert spelled(with_merges(("b", "c"), ("a", "b")), "abc") == ["a", "bc"]
+    # That "abc" is a token, too, changes nothing: no merge makes it of "a" and "bc".
+    assert spelled(with_merges(("b", "c"), ("a", "b"), ("ab", "c")), "abc") == ["a", "bc"]
 
 
 def test_a_merge_is_done_everywhere_before_the_next():
@@ -81,7 +83,7 @@ def test_a_text_is_cut_before_each_space_and_between_letters_digits_and_others()
 
 
 def test_an_apostrophe_stays_with_its_letters():
-    assert spelled(with_merges(("'", "s"), ("t", "'")), "it's") == ["i", "t", "'s"]
+    assert spelled(with_merges(("t", "'"), ("'", "s")), "it's") == ["i", "t", "'s"]
 
 
 def test_training_merges_the_most_frequent_pair():

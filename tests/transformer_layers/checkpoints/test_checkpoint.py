@@ -113,6 +113,7 @@ def changed_head(weights):
         lambda weights: weights["wte.weight"].T,
         lambda weights: weights["wte.weight"][:4],
         lambda weights: torch.zeros(5, 4, dtype=torch.int64),
+        lambda weights: torch.zeros(()),
     ],
 )
 def test_refuses_a_head_that_is_not_tied(tmp_path, head):

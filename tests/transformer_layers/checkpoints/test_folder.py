@@ -93,7 +93,19 @@ def test_without_a_network_says_so(monkeypatch, tmp_path):
         "there is no folder 'openai-community/gpt2', and the Hugging Face hub could not be asked"
     )
     assert str(caught.value).startswith(start)
-    assert "\n" not in str(caught.value)
+
+
+def test_of_the_hubs_error_the_first_line_is_shown(monkeypatch):
+    def snapshot_download(*args, **kwargs):
+        raise OSError("\n401 Client Error.\nRequest ID: 7\n")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    message = (
+        "there is no folder 'gpt2', and the Hugging Face hub could not be asked for it or does "
+        "not have it: 401 Client Error."
+    )
+    with pytest.raises(FileNotFoundError, match=f"^{re.escape(message)}$"):
+        find_folder("gpt2")
 
 
 def test_without_the_package_names_it(monkeypatch):

@@ -195,32 +195,44 @@ def whole_checkpoints(tmp_path):
     ]
 
 
-def expected_tensor(files, key):
-    """The dtype and the bytes that a folder's files hold for a key, taken out by hand."""
+def parsed(text):
+    """A JSON value, in which no key may stand twice: it would say two things."""
+
+    def without_repeats(pairs):
+        assert len(dict(pairs)) == len(pairs)
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=without_repeats)
+
+
+def held(files):
+    """The dtype and the bytes of each tensor that a folder's files hold, taken out by hand."""
     names = [WEIGHTS]
     if WEIGHTS not in files:
-        names = sorted(set(json.loads(files[INDEX])["weight_map"].values()))
+        names = sorted(set(parsed(files[INDEX])["weight_map"].values()))
+    tensors = {}
     for name in names:
         content = files[name]
         start = 8 + struct.unpack("<Q", content[:8])[0]
-        header = json.loads(content[8:start])
-        entry = header.get(key) or header.get(f"transformer.{key}")
-        if entry:
-            begin, end = entry["data_offsets"]
-            return DTYPES[entry["dtype"]], content[start + begin : start + end]
-    raise AssertionError(f"{key} is nowhere")
+        for key, entry in parsed(content[8:start]).items():
+            if key != "__metadata__":
+                begin, end = entry["data_offsets"]
+                tensors[key] = entry["dtype"], content[start + begin : start + end]
+    return tensors
 
 
 def require_exactly(files, config, weights):
     """What was read must be a whole model, and what the files hold."""
-    entries = json.loads(files["config.json"])
+    entries = parsed(files["config.json"])
     assert config.n_layer == entries.get("n_layer", entries.get("num_hidden_layers"))
     assert [(k, tuple(v.shape)) for k, v in weights.items()] == list(weight_shapes(config))
     assert len({tensor.dtype for tensor in weights.values()}) == 1
+    tensors = {key.removeprefix("transformer."): each for key, each in held(files).items()}
     for key, tensor in weights.items():
-        dtype, content = expected_tensor(files, key)
-        assert tensor.dtype == dtype
+        dtype, content = tensors[key]
+        assert tensor.dtype == DTYPES[dtype]
         assert bytes(tensor.reshape(-1).view(torch.uint8).tolist()) == content
+    assert tensors.get("lm_head.weight", tensors["wte.weight"]) == tensors["wte.weight"]
 
 
 def mutate_and_read(folder, original, seed):

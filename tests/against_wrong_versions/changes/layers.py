@@ -1,13 +1,8 @@
-"""Lines that are wrong, for tests that no wrong version of a whole layer makes fail.
+"""Lines of layers that are wrong, for tests that no wrong version of a whole layer makes fail."""
 
-By module of tests, without `test_`. To add one, give the module of `transformer_layers`, a few
-words, the text (which must occur there once) and what stands in its place.
-"""
-
-from tests.against_wrong_versions.machinery_changes import MACHINERY
 from tests.against_wrong_versions.wrongs import Change
 
-CHANGES: dict[str, tuple[Change, ...]] = {
+LAYERS: dict[str, tuple[Change, ...]] = {
     "activations": (
         Change(
             "activations",
@@ -341,5 +336,4 @@ CHANGES: dict[str, tuple[Change, ...]] = {
         Change("_precision", "float16 stays", "x.dtype, torch.float32", "x.dtype, torch.float16"),
         Change("_precision", "always float64", "x.dtype, torch.float32", "x.dtype, torch.float64"),
     ),
-    "machinery": MACHINERY,
 }

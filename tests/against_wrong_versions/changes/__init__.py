@@ -1,0 +1,25 @@
+"""Lines that are wrong, for tests that no wrong version of a whole layer makes fail.
+
+By module of tests, as `path_of` in `trials.py` takes it. To add one, give the module of
+`transformer_layers`, a few words, the text (which must occur there once) and what stands in its
+place.
+"""
+
+from tests.against_wrong_versions.changes.checkpoints import CHECKPOINTS
+from tests.against_wrong_versions.changes.generation import GENERATION
+from tests.against_wrong_versions.changes.gpt2_config import GPT2_CONFIG
+from tests.against_wrong_versions.changes.inference import INFERENCE
+from tests.against_wrong_versions.changes.layers import LAYERS
+from tests.against_wrong_versions.changes.machinery import MACHINERY
+from tests.against_wrong_versions.changes.tokenizer import TOKENIZER
+from tests.against_wrong_versions.wrongs import Change
+
+CHANGES: dict[str, tuple[Change, ...]] = {
+    **LAYERS,
+    **CHECKPOINTS,
+    "generation": GENERATION,
+    "gpt2_config": GPT2_CONFIG,
+    "inference": INFERENCE,
+    "machinery": MACHINERY,
+    "tokenizer": TOKENIZER,
+}

@@ -1,0 +1,839 @@
+"""Lines of reading and writing checkpoints that are wrong, by module of tests."""
+
+from tests.against_wrong_versions.wrongs import Change
+
+_JSON_FILE = (
+    Change(
+        "checkpoints/json_file",
+        "read as Latin-1",
+        "content.decode()",
+        'content.decode("latin-1")',
+    ),
+    Change(
+        "checkpoints/json_file",
+        "UTF-16 guessed",
+        "            content.decode(), object",
+        "            content, object",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "a folder is there",
+        "if not os.path.isfile(path):",
+        "if not os.path.exists(path):",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "read whole, whatever its size",
+        "file.read(_LARGEST + 1)",
+        "file.read()",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "size not checked",
+        "if len(content) > _LARGEST:",
+        "if len(content) < 0:",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "largest size refused",
+        "if len(content) > _LARGEST:",
+        "if len(content) >= _LARGEST:",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "the last of two equal keys",
+        "object_pairs_hook=_without_repeats, ",
+        "",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "NaN is a number",
+        ", parse_constant=_refuse_constant",
+        "",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "too deep for an error of its own",
+        "except (ValueError, RecursionError) as error:",
+        "except ValueError as error:",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "lists are objects",
+        "if not isinstance(value, dict):",
+        "if not isinstance(value, dict | list):",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "shown at any length",
+        "return _repr.repr(value)",
+        "return repr(value)",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "the error does not name the file",
+        'raise ValueError(f"{path}: cannot be read as JSON: {error}") from error',
+        'raise ValueError(f"cannot be read as JSON: {error}") from error',
+    ),
+)
+
+_SAFETENSORS_FILE = (
+    Change(
+        "checkpoints/safetensors_file",
+        "float16 for bfloat16",
+        '"BF16": torch.bfloat16',
+        '"BF16": torch.float16',
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "other dtypes are float32",
+        "_FLOATING.get(dtype, dtype)",
+        "_FLOATING.get(dtype, torch.float32)",
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "shape is a list",
+        "tuple(part.get_shape())",
+        "part.get_shape()",
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "the first tensor for every name",
+        "self.file.get_tensor(self.name)",
+        "self.file.get_tensor(next(iter(self.file.keys())))",
+    ),
+    Change("checkpoints/safetensors_file", "mapped", ', backend="pread"', ""),
+    Change(
+        "checkpoints/safetensors_file",
+        "errors of reading passed on",
+        "        with _naming(self.path):\n            return",
+        "        if self.name:\n            return",
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "errors of opening passed on",
+        "    with _naming(path):\n        opened",
+        "    if path.name:\n        opened",
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "the last of two tensors of one name",
+        '            parse_json_object(raw.read(int.from_bytes(raw.read(8), "little")), path)\n',
+        "            raw.read(8)\n",
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "length of the header read from the wrong end",
+        '"little"',
+        '"big"',
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "the error says no remedy",
+        "; download or copy it again",
+        "",
+    ),
+)
+
+_WEIGHTS = (
+    Change(
+        "checkpoints/weights",
+        "query, key and value of one width",
+        '"attn.c_attn.weight": (d, 3 * d)',
+        '"attn.c_attn.weight": (d, d)',
+    ),
+    Change(
+        "checkpoints/weights",
+        "last norm before the blocks",
+        '    yield "wpe.weight", (config.n_positions, d)\n',
+        '    yield "wpe.weight", (config.n_positions, d)\n    yield "ln_f.weight", (d,)\n',
+    ),
+    Change(
+        "checkpoints/weights",
+        "one more block",
+        "range(config.n_layer)",
+        "range(config.n_layer + 1)",
+    ),
+    Change(
+        "checkpoints/weights",
+        "prefix removed from some keys",
+        "if all(key.startswith(PREFIX) or key == HEAD for key in stored):",
+        "if any(key.startswith(PREFIX) or key == HEAD for key in stored):",
+    ),
+    Change(
+        "checkpoints/weights",
+        "prefix kept where there is a head",
+        "if all(key.startswith(PREFIX) or key == HEAD for key in stored):",
+        "if all(key.startswith(PREFIX) for key in stored):",
+    ),
+    Change(
+        "checkpoints/weights",
+        "two heads of one name",
+        "key if key == PREFIX + HEAD else key.removeprefix(PREFIX): value",
+        "key.removeprefix(PREFIX): value",
+    ),
+    Change(
+        "checkpoints/weights",
+        "masks kept",
+        "if not _MASK.fullmatch(key)}",
+        "if key}",
+    ),
+    Change(
+        "checkpoints/weights",
+        "masks of ten blocks",
+        r"h\.[0-9]+\.attn",
+        r"h\.[0-9]\.attn",
+    ),
+    Change(
+        "checkpoints/weights",
+        "what begins as a mask left out",
+        "_MASK.fullmatch(key)",
+        "_MASK.match(key)",
+    ),
+    Change(
+        "checkpoints/weights",
+        "every bias of the attention is a mask",
+        r"attn\.(masked_)?bias",
+        r"attn\..*bias",
+    ),
+    Change(
+        "checkpoints/weights",
+        "missing keys not noticed",
+        "    if missing:\n",
+        "    if len(missing) > len(found) > 0:\n",
+    ),
+    Change(
+        "checkpoints/weights",
+        "no key more than were found",
+        "len(found) + 1",
+        "len(found)",
+    ),
+    Change(
+        "checkpoints/weights",
+        "unknown keys not noticed",
+        "    if unknown:\n",
+        "    if not expected:\n",
+    ),
+    Change(
+        "checkpoints/weights",
+        "shapes of other sizes not noticed",
+        "    if found == expected:\n",
+        "    if len(found) == len(expected):\n",
+    ),
+    Change(
+        "checkpoints/weights",
+        "shapes that hold as many numbers",
+        "    if found == expected:\n",
+        "    if torch.Size(found).numel() == torch.Size(expected).numel():\n",
+    ),
+    Change(
+        "checkpoints/weights",
+        "transposed whatever the shape",
+        "if found == expected[::-1]:",
+        "if found != expected:",
+    ),
+    Change(
+        "checkpoints/weights",
+        "bfloat16 refused",
+        "torch.float16, torch.bfloat16)",
+        "torch.float16)",
+    ),
+    Change(
+        "checkpoints/weights",
+        "any dtype",
+        "if dtype not in _DTYPES:",
+        "if not dtype:",
+    ),
+    Change(
+        "checkpoints/weights",
+        "two dtypes",
+        "if dtype != first:",
+        "if not first:",
+    ),
+    Change(
+        "checkpoints/weights",
+        "wider dtypes after the first",
+        "if dtype != first:",
+        "if isinstance(dtype, str) or dtype.itemsize > first.itemsize:",
+    ),
+)
+
+_CONFIG_FILE = (
+    Change(
+        "checkpoints/config_file",
+        "width and positions exchanged",
+        '"hidden_size": "n_embd",\n    "max_position_embeddings": "n_positions",',
+        '"hidden_size": "n_positions",\n    "max_position_embeddings": "n_embd",',
+    ),
+    Change(
+        "checkpoints/config_file",
+        "second names not known",
+        "return {_SECOND_NAMES.get(name, name): value",
+        "return {name: value",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "the last of two names",
+        "if second in entries and first in entries:",
+        "if second == first:",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "dropout not read",
+        "dropout=_dropout(entries),",
+        "dropout=0.1 + 0 * _dropout(entries),",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "epsilon not read",
+        '_number("layer_norm_epsilon", entries, 1e-5)',
+        "1e-5",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "epsilon of another library",
+        '_number("layer_norm_epsilon", entries, 1e-5)',
+        '_number("layer_norm_epsilon", entries, 1e-6)',
+    ),
+    Change(
+        "checkpoints/config_file",
+        "no dropout where none is named",
+        "_number(name, entries, 0.1)",
+        "_number(name, entries, 0.0)",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "sizes have no defaults",
+        "for name in _SIZES if name in entries}",
+        "for name in _SIZES}",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "no model_type needed",
+        'if entries.get("model_type") != "gpt2":',
+        'if entries.get("model_type", "gpt2") != "gpt2":',
+    ),
+    Change(
+        "checkpoints/config_file",
+        "any model_type",
+        'if entries.get("model_type") != "gpt2":',
+        "if not entries:",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "GELU without the tanh",
+        '("gelu_new", "gelu_pytorch_tanh")',
+        '("gelu_new", "gelu_pytorch_tanh", "gelu")',
+    ),
+    Change(
+        "checkpoints/config_file",
+        "one name of the activation",
+        '("gelu_new", "gelu_pytorch_tanh")',
+        '("gelu_new",)',
+    ),
+    Change(
+        "checkpoints/config_file",
+        "1 is True",
+        "type(value) is type(each) and value == each",
+        "value == each",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "no other width of the feed-forward network",
+        "(None, 4 * config.n_embd)",
+        "(None,)",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "any width of the feed-forward network",
+        ', "n_inner": (None, 4 * config.n_embd)}',
+        "}",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "options that are not known refused",
+        "        for name, values in computed.items():\n            if name in entries:\n",
+        "        for name in entries.keys() - {*_SIZES, *_DROPOUTS, 'layer_norm_epsilon'}:\n"
+        "            values = computed.get(name, ('gpt2',))\n            if name:\n",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "three dropouts",
+        "if len(set(shares.values())) != 1:",
+        "if len(shares) != 3:",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "dropouts compared as text",
+        "if len(set(shares.values())) != 1:",
+        "if len({str(entries.get(name, 0.1)) for name in _DROPOUTS}) != 1:",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "sizes of any length",
+        "if isinstance(value, int) and value >= 2**31:",
+        "if value is None:",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "True is a number",
+        "isinstance(value, int | float) and not isinstance(value, bool)",
+        "isinstance(value, int | float)",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "infinity is a number",
+        "if not is_number or not abs(value) <= sys.float_info.max:",
+        "if not is_number:",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "the error does not name the file",
+        'raise ValueError(f"{path}: {error}") from error',
+        "raise",
+    ),
+    # Writing
+    Change(
+        "checkpoints/config_file",
+        "one dropout written",
+        "**dict.fromkeys(_DROPOUTS, config.dropout),",
+        '"resid_pdrop": config.dropout,',
+    ),
+    Change(
+        "checkpoints/config_file",
+        "epsilon not written",
+        '        "layer_norm_epsilon": config.layer_norm_epsilon,\n',
+        "",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "float32 whatever the dtype",
+        'str(dtype).removeprefix("torch.")',
+        '"float32"',
+    ),
+    Change(
+        "checkpoints/config_file",
+        "tokens between texts left to the default",
+        "end_of_text = 50256 if config.vocab_size == 50257 else None",
+        "end_of_text = 50256",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "tokens between texts of larger vocabularies",
+        "if config.vocab_size == 50257 else",
+        "if config.vocab_size >= 50257 else",
+    ),
+)
+
+_FOLDER = (
+    Change(
+        "checkpoints/folder",
+        "a Path is a name on the hub",
+        "if isinstance(name_or_folder, str) and _HUB_NAME.fullmatch(name_or_folder):",
+        "if _HUB_NAME.fullmatch(os.fspath(name_or_folder)):",
+    ),
+    Change(
+        "checkpoints/folder",
+        "what begins as a name is one",
+        "_HUB_NAME.fullmatch(",
+        "_HUB_NAME.match(",
+    ),
+    Change(
+        "checkpoints/folder",
+        "no underscores in names",
+        r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?",
+        r"[A-Za-z0-9][A-Za-z0-9.-]*(/[A-Za-z0-9.-]+)?",
+    ),
+    Change(
+        "checkpoints/folder",
+        "names with an owner only",
+        r"(/[\w.-]+)?",
+        r"(/[\w.-]+)",
+    ),
+    Change(
+        "checkpoints/folder",
+        "the path as it was given",
+        "        return Path(name_or_folder)\n    if os.path.isfile",
+        "        return name_or_folder\n    if os.path.isfile",
+    ),
+    Change(
+        "checkpoints/folder",
+        "a file for its folder",
+        "    if os.path.isfile(name_or_folder):\n        raise ValueError(",
+        "    if os.path.isfile(name_or_folder):\n"
+        "        return Path(name_or_folder).parent\n        raise ValueError(",
+    ),
+    Change(
+        "checkpoints/folder",
+        "everything fetched",
+        'snapshot_download(name, allow_patterns=[CONFIG, "model*.safetensors", INDEX])',
+        "snapshot_download(name)",
+    ),
+    Change(
+        "checkpoints/folder",
+        "no shards fetched",
+        '"model*.safetensors"',
+        "WEIGHTS",
+    ),
+    Change(
+        "checkpoints/folder",
+        "some errors of the hub passed on",
+        "    except Exception as error:",
+        "    except FileNotFoundError as error:",
+    ),
+    Change(
+        "checkpoints/folder",
+        "errors of the hub passed on",
+        "    except Exception as error:",
+        "    except NotImplementedError as error:",
+    ),
+    Change(
+        "checkpoints/folder",
+        "all lines of the hub's error",
+        'str(error).strip().partition("\\n")[0]',
+        "str(error).strip()",
+    ),
+    Change(
+        "checkpoints/folder",
+        "the package taken for granted",
+        "    except ImportError as error:",
+        "    except NotImplementedError as error:",
+    ),
+    Change(
+        "checkpoints/folder",
+        "links not followed",
+        "        if os.path.isfile(weights):\n",
+        "        if os.path.isfile(weights) and not os.path.islink(weights):\n",
+    ),
+    Change(
+        "checkpoints/folder",
+        "the index first",
+        "        if os.path.isfile(weights):\n",
+        "        if os.path.isfile(weights) and not os.path.isfile(index):\n",
+    ),
+    Change(
+        "checkpoints/folder",
+        "a folder in the place of the weights",
+        "        if os.path.isfile(weights):\n",
+        "        if os.path.exists(weights):\n",
+    ),
+    Change(
+        "checkpoints/folder",
+        "the last shard only",
+        "        tensors |= found\n",
+        "        tensors = found\n",
+    ),
+    Change(
+        "checkpoints/folder",
+        "shards closed before they are read",
+        "found = stack.enter_context(open_tensors(path))\n        for",
+        "with open_tensors(path) as found:\n            pass\n        for",
+    ),
+    Change(
+        "checkpoints/folder",
+        "missing shards not noticed",
+        "        if not os.path.isfile(path):\n            raise FileNotFoundError(",
+        "        if not os.path.isfile(path):\n            continue\n"
+        "            raise FileNotFoundError(",
+    ),
+    Change(
+        "checkpoints/folder",
+        "tensors of other shards pass",
+        "if places.get(name) != shard:",
+        "if name not in places:",
+    ),
+    Change(
+        "checkpoints/folder",
+        "tensors that the index does not name pass",
+        "if places.get(name) != shard:",
+        "if places.get(name, shard) != shard:",
+    ),
+    Change(
+        "checkpoints/folder",
+        "tensors that are nowhere pass",
+        "        if name not in tensors:\n",
+        "        if not tensors:\n",
+    ),
+    Change(
+        "checkpoints/folder",
+        "any file of the folder, and others",
+        r'r"[^/\\:\0]+\.safetensors"',
+        r'r"[^\0]+\.safetensors"',
+    ),
+    Change(
+        "checkpoints/folder",
+        "other drives",
+        r"[^/\\:\0]+",
+        r"[^/\\\0]+",
+    ),
+    Change(
+        "checkpoints/folder",
+        "what begins as a shard is one",
+        "_SHARD.fullmatch(shard)",
+        "_SHARD.match(shard)",
+    ),
+    Change(
+        "checkpoints/folder",
+        "names of shards taken for granted",
+        "if not isinstance(shard, str) or not _SHARD.fullmatch(shard):",
+        "if not _SHARD.fullmatch(shard):",
+    ),
+    Change(
+        "checkpoints/folder",
+        "no map is an empty one",
+        '.get("weight_map")\n',
+        '.get("weight_map", {})\n',
+    ),
+    Change(
+        "checkpoints/folder",
+        "names of any length opened",
+        "        if not os.path.isfile(path):\n",
+        "        if path.name not in os.listdir(path.parent) and len(path.name) < 256:\n",
+    ),
+    Change(
+        "checkpoints/folder",
+        "pickle files by one name",
+        '(".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")',
+        '(".bin",)',
+    ),
+    Change(
+        "checkpoints/folder",
+        "pickle files refused beside the weights",
+        "        if os.path.isfile(weights):\n",
+        "        if any(path.suffix in _PICKLES for path in folder.iterdir()):\n"
+        "            _refuse(folder)\n        elif os.path.isfile(weights):\n",
+    ),
+)
+
+_CHECKPOINT = (
+    Change(
+        "checkpoints/checkpoint",
+        "float32 whatever is stored",
+        "stored[key].read() for",
+        "stored[key].read().float() for",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "in the order of the file",
+        "for key, _ in weight_shapes(config)}",
+        "for key in stored}",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "prefix and masks kept",
+        "stored = without_prefix_and_masks(tensors)",
+        "stored = dict(tensors)",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "head not taken out",
+        "head = stored.pop(HEAD, None)",
+        "head = stored.get(HEAD)",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "head not compared",
+        "if head is not None and not _is_tied(",
+        "if head is None and _is_tied(",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "head nearly the same",
+        "return torch.equal(head.read().view(torch.uint8), embedding.view(torch.uint8))",
+        "return torch.allclose(head.read(), embedding, equal_nan=True)",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "NaN is not itself",
+        "return torch.equal(head.read().view(torch.uint8), embedding.view(torch.uint8))",
+        "return torch.equal(head.read(), embedding)",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "head of another shape",
+        "    if (head.dtype, head.shape) != (embedding.dtype, tuple(embedding.shape)):",
+        "    if head.dtype != embedding.dtype:",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "weights read before they are checked",
+        "        require_weights(stored, config, source)\n        weights = {key: stored[key]."
+        "read() for key, _ in weight_shapes(config)}\n",
+        "        weights = {key: value.read() for key, value in stored.items()}\n"
+        "        require_weights(stored, config, source)\n",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "weights not checked",
+        "        require_weights(stored, config, source)\n",
+        "",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "sizes looked for in another file",
+        "config = read_config(folder / CONFIG)",
+        "config = read_config(folder / CONFIG.upper())",
+    ),
+    Change(
+        "gpt2",
+        "left in training mode",
+        "return model.eval()",
+        "return model",
+    ),
+    Change(
+        "gpt2",
+        "weights copied into float32",
+        "model.load_state_dict(weights, assign=True)",
+        "model.to_empty(device='cpu').load_state_dict(weights)",
+    ),
+    # Writing
+    Change(
+        "checkpoints/checkpoint",
+        "weights not checked before they are written",
+        '    require_weights(weights, config, "weights")\n',
+        "",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "weights on the meta device",
+        "if any(weight.is_meta for weight in weights.values()):",
+        "if not weights:",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "folder made before the check",
+        '    require_weights(weights, config, "weights")\n',
+        '    Path(folder).mkdir(exist_ok=True)\n    require_weights(weights, config, "weights")\n',
+    ),
+    Change("checkpoints/checkpoint", "parents not made", "parents=True, ", ""),
+    Change(
+        "checkpoints/checkpoint",
+        "a file in the folder's place not noticed",
+        "    folder.mkdir(parents=True, exist_ok=True)\n",
+        "    if not folder.exists():\n        folder.mkdir(parents=True)\n",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "keys without the prefix",
+        "stored = {PREFIX + key: weight",
+        "stored = {key: weight",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "no format named",
+        ', metadata={"format": "pt"}',
+        "",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "weights written over in their place",
+        "save_file(stored, Path(unfinished, WEIGHTS), metadata",
+        "save_file(stored, Path(folder, WEIGHTS), metadata",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "weights in place before the config is written",
+        "        write_config(Path(unfinished, CONFIG),",
+        "        shutil.copyfile(Path(unfinished, WEIGHTS), folder / WEIGHTS)\n"
+        "        write_config(Path(unfinished, CONFIG),",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "unfinished files stay",
+        'with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as unfinished:',
+        'for unfinished in [tempfile.mkdtemp(dir=folder, prefix=".unfinished-")]:',
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "weights for their owner only",
+        "        shutil.copymode(Path(unfinished, CONFIG), Path(unfinished, WEIGHTS))\n",
+        "",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "errors of the library passed on",
+        "except SafetensorError as error:",
+        "except NotImplementedError as error:",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "not made contiguous",
+        "weight.detach().contiguous()",
+        "weight.detach()",
+    ),
+    Change(
+        "checkpoints/checkpoint",
+        "weights that share memory",
+        "weight.clone() if storage in storages else weight",
+        "weight",
+    ),
+    Change(
+        "checkpoints/config_file",
+        "epsilon not written",
+        '        "layer_norm_epsilon": config.layer_norm_epsilon,\n',
+        "",
+    ),
+    Change(
+        "checkpoints/folder",
+        "the path as it was given",
+        "        return Path(name_or_folder)\n    if os.path.isfile",
+        "        return name_or_folder\n    if os.path.isfile",
+    ),
+    Change(
+        "checkpoints/folder",
+        "the last shard only",
+        "        tensors |= found\n",
+        "        tensors = found\n",
+    ),
+)
+
+# One test, of some seconds: a change for each part of the reading.
+_MUTATIONS = (
+    Change(
+        "checkpoints/checkpoint",
+        "head not compared",
+        "if head is not None and not _is_tied(",
+        "if head is None and _is_tied(",
+    ),
+    Change(
+        "checkpoints/safetensors_file",
+        "errors of opening passed on",
+        "    with _naming(path):\n        opened",
+        "    if path.name:\n        opened",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "the last of two equal keys",
+        "object_pairs_hook=_without_repeats, ",
+        "",
+    ),
+    Change(
+        "checkpoints/json_file",
+        "too deep for an error of its own",
+        "except (ValueError, RecursionError) as error:",
+        "except ValueError as error:",
+    ),
+    Change(
+        "checkpoints/weights",
+        "shapes of other sizes not noticed",
+        "    if found == expected:\n",
+        "    if len(found) == len(expected):\n",
+    ),
+    Change(
+        "checkpoints/folder",
+        "names of shards taken for granted",
+        "    for name, shard in places.items():\n        if not isinstance(shard, str) or not"
+        " _SHARD.fullmatch(shard):",
+        "    for name, shard in places.items():\n        if not shard:",
+    ),
+)
+
+CHECKPOINTS = {
+    "checkpoints/checkpoint": _CHECKPOINT,
+    "checkpoints/config_file": _CONFIG_FILE,
+    "checkpoints/folder": _FOLDER,
+    "checkpoints/json_file": _JSON_FILE,
+    "checkpoints/mutations": _MUTATIONS,
+    "checkpoints/safetensors_file": _SAFETENSORS_FILE,
+    "checkpoints/weights": _WEIGHTS,
+}

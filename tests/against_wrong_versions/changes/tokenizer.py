@@ -1,0 +1,313 @@
+"""Lines of the tokenizer that are wrong, for `test_tokenizer.py`."""
+
+from tests.against_wrong_versions.wrongs import Change
+
+TOKENIZER = (
+    # Cutting and merging
+    Change(
+        "tokenizer",
+        "merges in the order of the alphabet",
+        "self._merges = list(merges)",
+        "self._merges = sorted(merges)",
+    ),
+    Change(
+        "tokenizer",
+        "first merge taken for the line of the version",
+        "self._merges = list(merges)",
+        "self._merges = list(merges)[1:]",
+    ),
+    Change(
+        "tokenizer",
+        "whole words looked up before merging",
+        "models.BPE(vocab=self._vocab, merges=self._merges)",
+        "models.BPE(vocab=self._vocab, merges=self._merges, ignore_merges=True)",
+    ),
+    Change(
+        "tokenizer",
+        "text not cut",
+        "pre_tokenizers.ByteLevel(add_prefix_space=False)",
+        "pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)",
+    ),
+    Change(
+        "tokenizer",
+        "cut at spaces, which are lost",
+        "pre_tokenizers.ByteLevel(add_prefix_space=False)",
+        "pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(),\n"
+        "        pre_tokenizers.ByteLevel(add_prefix_space=False)])",
+    ),
+    Change(
+        "tokenizer",
+        "apostrophe cut from its letters",
+        "pre_tokenizers.ByteLevel(add_prefix_space=False)",
+        "pre_tokenizers.Sequence([pre_tokenizers.Split(\"'\", 'isolated'),\n"
+        "        pre_tokenizers.ByteLevel(add_prefix_space=False)])",
+    ),
+    Change(
+        "tokenizer",
+        "a space put before the text",
+        "add_prefix_space=False",
+        "add_prefix_space=True",
+    ),
+    Change(
+        "tokenizer",
+        "characters composed",
+        "    library.decoder =",
+        "    library.normalizer = tokenizers.normalizers.NFC()\n    library.decoder =",
+    ),
+    # Numbers and bytes
+    Change("tokenizer", "int32", "dtype=torch.int64", "dtype=torch.int32"),
+    Change(
+        "tokenizer",
+        "bytes not put together again",
+        "    library.decoder = decoders.ByteLevel()\n",
+        "",
+    ),
+    Change(
+        "tokenizer",
+        "spelled bytes joined",
+        "decoders.ByteLevel()",
+        "decoders.Fuse()",
+    ),
+    Change(
+        "tokenizer",
+        "end of text is text",
+        "        self._library.add_special_tokens([END_OF_TEXT])\n",
+        "",
+    ),
+    Change(
+        "tokenizer",
+        "end of text not decoded",
+        "skip_special_tokens=False",
+        "skip_special_tokens=True",
+    ),
+    Change(
+        "tokenizer",
+        "end of text has the first number",
+        'vocab = {**trained["vocab"], END_OF_TEXT: len(trained["vocab"])}',
+        'vocab = {END_OF_TEXT: 0, **{token: i + 1 for token, i in trained["vocab"].items()}}',
+    ),
+    Change(
+        "tokenizer",
+        "end of text not counted",
+        "self.vocab_size = len(self._vocab)",
+        "self.vocab_size = len(self._vocab) - 1",
+    ),
+    Change(
+        "tokenizer",
+        "an attribute that cannot be pickled",
+        "        self.vocab_size =",
+        "        self.number = lambda token: self._vocab[token]\n        self.vocab_size =",
+    ),
+    # Training
+    Change(
+        "tokenizer",
+        "pairs that are rare not merged",
+        "show_progress=False",
+        "show_progress=False, min_frequency=4",
+    ),
+    Change(
+        "tokenizer",
+        "tokens of four bytes at most",
+        "show_progress=False",
+        "show_progress=False, max_token_length=4",
+    ),
+    Change(
+        "tokenizer",
+        "bytes that the texts have not are no tokens",
+        "initial_alphabet=sorted(_BYTES), ",
+        "",
+    ),
+    Change(
+        "tokenizer",
+        "merges sorted after training",
+        'for first, second in trained["merges"]]',
+        'for first, second in sorted(trained["merges"])]',
+    ),
+    Change(
+        "tokenizer",
+        "texts used up by the check",
+        "    texts = list(texts)\n",
+        "",
+    ),
+    Change(
+        "tokenizer",
+        "trained on the first text",
+        "train_from_iterator(texts, trainer)",
+        "train_from_iterator(texts[:1], trainer)",
+    ),
+    Change(
+        "tokenizer",
+        "one token too many asked for",
+        "vocab_size=vocab_size - 1",
+        "vocab_size=vocab_size",
+    ),
+    Change(
+        "tokenizer",
+        "all pairs are one too many",
+        "if len(vocab) < vocab_size:",
+        "if len(vocab) <= vocab_size:",
+    ),
+    Change(
+        "tokenizer",
+        "fewer tokens than were asked for",
+        "if len(vocab) < vocab_size:",
+        "if not vocab:",
+    ),
+    Change(
+        "tokenizer",
+        "end of text not counted in the least size",
+        "minimum=len(_BYTES) + 1",
+        "minimum=len(_BYTES)",
+    ),
+    Change(
+        "tokenizer",
+        "characters of one text taken for texts",
+        "if isinstance(texts, str):",
+        "if texts is None:",
+    ),
+    Change(
+        "tokenizer",
+        "the error names the first text",
+        'f"texts[{i}]"',
+        '"texts[0]"',
+    ),
+    # Files
+    Change("tokenizer", "parents not made", "parents=True, ", ""),
+    Change("tokenizer", "files not written over", "exist_ok=True", "exist_ok=False"),
+    Change("tokenizer", "characters escaped", "ensure_ascii=False", "ensure_ascii=True"),
+    Change(
+        "tokenizer",
+        "no line for the version",
+        'lines = ["#version: 0.2", *(',
+        "lines = [*(",
+    ),
+    Change(
+        "tokenizer",
+        "no end of the last line",
+        'for first, second in self._merges), ""]',
+        "for first, second in self._merges)]",
+    ),
+    Change(
+        "tokenizer",
+        "line of the version read as a merge",
+        'if lines[0].startswith("#version"):',
+        'if lines[0].startswith("# version"):',
+    ),
+    Change(
+        "tokenizer",
+        "first line left out, whatever it is",
+        'if lines[0].startswith("#version"):',
+        "if lines[0]:",
+    ),
+    Change(
+        "tokenizer",
+        "line of a number sign left out",
+        'if lines[0].startswith("#version"):',
+        'if lines[0].startswith("#"):',
+    ),
+    Change(
+        "tokenizer",
+        "line ends of Windows kept",
+        'path.read_text(encoding="utf-8").split',
+        'path.read_bytes().decode("utf-8").split',
+    ),
+    Change(
+        "tokenizer",
+        "lines counted from 0",
+        "enumerate(lines, start=1)",
+        "enumerate(lines)",
+    ),
+    Change(
+        "tokenizer",
+        "third token of a line left out",
+        'if line != "" and len(tokens) != 2:',
+        'if line != "" and len(tokens) < 2:',
+    ),
+    Change(
+        "tokenizer",
+        "the error does not name the file of the merges",
+        'raise ValueError(f"{path}: cannot be read as text in UTF-8: {error}") from error',
+        "raise",
+    ),
+    Change(
+        "tokenizer",
+        "the error does not name the folder",
+        'raise ValueError(f"no tokenizer can be made of the files in {folder}: {error}")',
+        "raise ValueError(str(error))",
+    ),
+    Change(
+        "tokenizer",
+        "a folder looked for, but not its files",
+        "if not path.is_file():",
+        "if not path.parent.is_dir():",
+    ),
+    Change(
+        "tokenizer",
+        "missing folder not noticed",
+        "if not path.is_file():",
+        "if path.parent.is_dir() and not path.is_file():",
+    ),
+    # Errors
+    Change(
+        "tokenizer",
+        "numbers not checked",
+        "if numbers != list(range(len(vocab))):",
+        "if len(numbers) > len(vocab):",
+    ),
+    Change(
+        "tokenizer",
+        "True is a number",
+        "if type(number) is int)",
+        "if isinstance(number, int))",
+    ),
+    Change(
+        "tokenizer",
+        "missing end of text not noticed",
+        "({*_BYTES, END_OF_TEXT})",
+        "_BYTES",
+    ),
+    Change(
+        "tokenizer",
+        "results of merges not looked up",
+        "for token in (first, second, first + second):",
+        "for token in (first, second):",
+    ),
+    Change(
+        "tokenizer",
+        "anything written as text",
+        '        _require_text("text", text)\n',
+        "        text = str(text)\n",
+    ),
+    Change(
+        "tokenizer",
+        "half of a surrogate pair replaced",
+        "text.encode()",
+        'text.encode(errors="replace")',
+    ),
+    Change(
+        "tokenizer",
+        "one position after the half of a pair",
+        "at position {error.start}",
+        "at position {error.end}",
+    ),
+    Change(
+        "tokenizer",
+        "floating-point numbers of tokens",
+        '        require_integers("ids", ids)\n',
+        "",
+    ),
+    Change("tokenizer", "a single number decoded", "if ids.ndim != 1:", "if ids.ndim > 1:"),
+    Change("tokenizer", "one past the vocabulary", "< self.vocab_size:", "<= self.vocab_size:"),
+    Change(
+        "tokenizer",
+        "negative numbers pass",
+        "not 0 <= ids.min() <= ids.max() <",
+        "not ids.max() <",
+    ),
+    Change(
+        "tokenizer",
+        "no tokens refused",
+        "if ids.numel() > 0 and not 0 <=",
+        "if ids.numel() == 0 or not 0 <=",
+    ),
+)
