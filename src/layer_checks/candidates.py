@@ -1,6 +1,6 @@
 """Handling of layers that others wrote: giving them weights, and asking for their gradients."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.definitions import Candidate
-from layer_checks.evidence import Evidence, holds
+from layer_checks.evidence import Evidence, holds, raises
 from layer_checks.randomness import seeded
 
 randn64 = partial(torch.randn, dtype=torch.float64)
@@ -96,6 +96,14 @@ def has_parameters(layer: nn.Module, **shapes: tuple[int, ...]) -> Evidence:
     if wrong:
         raise AssertionError(f"not equal: {', '.join(wrong)}")
     return holds(True, ", ".join(f"{name} {shape}" for name, shape in expected.items()))
+
+
+def refused(layer: Candidate, masked: Sequence[tuple[Any, ...]]) -> Evidence:
+    """Checks that calls with masks of 0 and -inf, and of 1 and 0, raise a type or value error."""
+    found = {
+        raises((TypeError, ValueError), layer, *inputs).text.split(":")[0] for inputs in masked
+    }
+    return holds(True, f"masks of 0 and -inf, and of 1 and 0, raise {' or '.join(sorted(found))}")
 
 
 def outputs_and_gradients(

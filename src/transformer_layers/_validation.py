@@ -20,7 +20,7 @@ def require_size(name: str, value: int, minimum: int = 1) -> None:
         minimum: Smallest value allowed.
 
     Raises:
-        TypeError: If `value` is not an int.
+        TypeError: If `value` is not an int, or is a bool.
         ValueError: If `value` is below `minimum`.
     """
     if not isinstance(value, int | torch.SymInt) or isinstance(value, bool):

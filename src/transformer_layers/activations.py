@@ -19,7 +19,7 @@ def gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     :math:`\Phi` is the distribution function of the standard normal distribution. Each element is
     mapped by itself; float16 and bfloat16 are computed in float32 and returned in their own dtype.
-    At minus infinity the result is NaN, as in torch, where the limit is 0.
+    At minus infinity, where the limit is 0, the result is NaN, as in torch.
 
     Args:
         x: The input, of any shape.
@@ -36,7 +36,7 @@ def gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """
     require_floating("x", x)
     wide = at_least_float32(x)
-    # 1 + erf(x / sqrt 2) is the same number, but cancels every digit below x = -6
+    # 1 + erf(x / sqrt 2) is the same number, but cancels to 0 below -6 in float32
     y = 0.5 * wide * torch.erfc(-wide / math.sqrt(2))
     return y.to(x.dtype)
 
@@ -50,7 +50,7 @@ def gelu_tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     GPT-2's weights were trained with this form. It differs from the exact one by up to 4.7e-4. Each
     element is mapped by itself; float16 and bfloat16 are computed in float32 and returned in
-    their own dtype. At minus infinity the result is NaN, as in torch, where the limit is 0.
+    their own dtype. At minus infinity, where the limit is 0, the result is NaN, as in torch.
 
     Args:
         x: The input, of any shape.

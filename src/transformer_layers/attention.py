@@ -53,7 +53,7 @@ def attention_weights(
     """
     require_attention_inputs(query=query, key=key)
     d_k = query.shape[-1]
-    scaled = at_least_float32(query) / math.sqrt(d_k)  # large products stay finite
+    scaled = at_least_float32(query) / math.sqrt(d_k)  # products overflow later
     scores = scaled @ at_least_float32(key).transpose(-2, -1)
     if mask is None:
         return scores.softmax(dim=-1).to(query.dtype)
@@ -76,9 +76,12 @@ def scaled_dot_product_attention(
         \mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V
 
     Each output row is a mean of the rows of `value`, weighted by :func:`attention_weights`. A query
-    that may attend to nothing gives 0, with gradient 0. float16 and bfloat16 are computed in
-    float32 and rounded once, at the end. The matrix of weights is built, so memory grows with
-    `q_seq * kv_seq`; torch's kernel of the same name computes the same without it.
+    that may attend to nothing gives 0, with gradient 0. A NaN or an infinity in `value` reaches the
+    output of every query, also of those that may not attend to it: 0 times either is NaN.
+
+    float16 and bfloat16 are computed in float32 and rounded once, at the end. The matrix of weights
+    is built, so memory grows with `q_seq * kv_seq`; torch's fused kernels of the same name compute
+    the same function without it.
 
     Args:
         query: Shape `(..., q_seq, d_k)`.

@@ -28,7 +28,8 @@ class BatchNorm1d(nn.Module):
 
     Input of two axes or more is taken: with four, `(batch, channels, height, width)`, it is
     `torch.nn.BatchNorm2d`. An empty batch returns as it came and leaves the buffers as they were.
-    One NaN or infinity makes its channel, and that channel's running averages from then on, NaN.
+    In training one NaN or infinity makes its whole channel NaN, and leaves that channel's running
+    averages NaN or infinite from then on; in evaluation it reaches no other element.
 
     Args:
         num_features: Number of channels, the size of axis 1.

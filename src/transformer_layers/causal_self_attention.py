@@ -30,9 +30,9 @@ class CausalSelfAttention(nn.Module):
     The softmax runs over the keys. The names `c_attn` and `c_proj` are those of GPT-2's published
     weights; there is no buffer for the mask, so a state dict has nothing else. In training dropout
     acts on the attention weights and on the result, as in `transformers`; the code that came with
-    the paper has none. The attention runs in torch's kernel, whose memory grows with the sequence,
-    not with its square (see :func:`scaled_dot_product_attention` for the definition that it is
-    checked against).
+    the paper has none. The attention runs in torch's kernel, whose memory, where nothing is
+    dropped and no cache has begun, grows with the sequence, not with its square (see
+    :func:`scaled_dot_product_attention` for the definition that it is checked against).
 
     Args:
         d_model: Size of the last axis of input and output.

@@ -17,8 +17,9 @@ def dropout(
         \text{ otherwise } 1
 
     Srivastava et al. (2014), https://jmlr.org/papers/v15/srivastava14a.html, whose main form
-    scales at test time and whose section 10 has this one. The expected value of each element
-    stays what it was, so that nothing is to be rescaled when dropout is off.
+    scales at test time and whose section 10 has this one. For `p < 1` the expected value of each
+    element stays what it was, so that nothing is to be rescaled when dropout is off; `p = 1` gives
+    zeros.
 
     A dropped element is 0 and has gradient 0 even where the input is infinite or NaN. The draws
     are made in float32 at least: in bfloat16 no draw comes nearer to 1 than 1/256, and `p = 0.999`

@@ -18,7 +18,7 @@ def fused_attention(
     r"""The attention of :func:`scaled_dot_product_attention`, without its matrix of weights.
 
     `torch.nn.functional.scaled_dot_product_attention` computes the same function; its fused kernels
-    go through the keys in blocks, so that memory grows with `kv_seq` and not with
+    go through the keys in blocks, so that memory grows with `q_seq + kv_seq` and the mask, not with
     `q_seq * kv_seq`. On a CPU torch 2.13 has such a kernel without dropout only, and for it no
     second or forward-mode derivative and no rule for `torch.func.vmap`: for these, choose the other
     one with `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
@@ -34,8 +34,8 @@ def fused_attention(
         dropout_p: Share of the weights to drop.
 
     Returns:
-        Shape `(..., num_heads, q_seq, d_v)`; 0, with gradient 0, for a query that may attend to
-        nothing.
+        Shape `(..., num_heads, q_seq, d_v)`; 0 for a query that may attend to nothing, with
+        gradient 0 if the inputs are finite.
 
     Raises:
         ValueError: If both `mask` and `is_causal` are given.

@@ -33,7 +33,7 @@ def next_token_distribution(
         temperature: Divides the logits; at 0 the most likely token has probability 1, the first
             one where several are equally likely.
         top_k: If given, only the `top_k` highest logits count, and those that equal the last of
-            them.
+            them after the division.
         top_p: If given, only the fewest most likely tokens count whose probabilities sum to
             `top_p` or more. Of equally likely ones the first counts first.
 

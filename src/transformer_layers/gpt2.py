@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_layers._attention_checks import require_sequences
+from transformer_layers._attention_checks import require_heads, require_sequences
 from transformer_layers._precision import at_least_float32
 from transformer_layers._validation import require_integers, require_positive, require_size
 from transformer_layers.causal_self_attention import CausalSelfAttention
@@ -62,6 +62,7 @@ class GPT2Block(nn.Module):
         self, d_model: int, num_heads: int, dropout: float = 0.1, eps: float = 1e-5
     ) -> None:
         super().__init__()
+        require_heads(d_model, num_heads)
         require_positive("eps", eps)
         self.d_model = d_model
         self.ln_1 = nn.LayerNorm(d_model, eps)
@@ -163,7 +164,7 @@ class GPT2(nn.Module):
         """Scores every token of the vocabulary as the one that follows, at each position.
 
         Args:
-            ids: Tokens, integers of shape `(..., seq)`; with caches `(batch, seq)`.
+            ids: Tokens, int64 or int32 of shape `(..., seq)`; with caches `(batch, seq)`.
             caches: Keys and values of the positions before `ids`, a cache for each block, as
                 :meth:`new_caches` makes them. Those of `ids` are added.
 
@@ -172,9 +173,9 @@ class GPT2(nn.Module):
             s + 1, and depend on the tokens up to s.
 
         Raises:
-            TypeError: If `ids` are not integers.
+            TypeError: If `ids` are not int64 or int32.
             ValueError: If there are more positions than `n_positions`, an id is not in the
-                vocabulary, or the caches do not fit.
+                vocabulary (on a GPU that is torch's own error), or the caches do not fit.
         """
         return self.logits(self.last_hidden_state(ids, caches))
 
@@ -183,7 +184,19 @@ class GPT2(nn.Module):
         ids: Int[Tensor, "*batch seq"],
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "*batch seq n_embd"]:
-        """What the blocks and the last norm make of each position; see :meth:`forward`."""
+        """What the blocks and the last norm make of each position.
+
+        Args:
+            ids: See :meth:`forward`.
+            caches: See :meth:`forward`.
+
+        Returns:
+            Shape `(..., seq, n_embd)`.
+
+        Raises:
+            TypeError: As :meth:`forward`.
+            ValueError: As :meth:`forward`.
+        """
         past = self._past(ids, caches)
         positions = torch.arange(past, past + ids.shape[-1], device=ids.device)
         x = self.drop(self._embed(ids) + self.wpe(positions))
@@ -194,7 +207,14 @@ class GPT2(nn.Module):
     def logits(
         self, hidden_state: Float[Tensor, "*batch seq n_embd"]
     ) -> Float[Tensor, "*batch seq vocab_size"]:
-        """Scores every token by its embedding's inner product with each position."""
+        """Scores every token by its embedding's inner product with each position.
+
+        Args:
+            hidden_state: What :meth:`last_hidden_state` returns, shape `(..., seq, n_embd)`.
+
+        Returns:
+            The logits, shape `(..., seq, vocab_size)`.
+        """
         return nn.functional.linear(hidden_state, self.wte.weight)
 
     def loss(self, ids: Int[Tensor, "*batch seq"]) -> Float[Tensor, ""]:
@@ -208,14 +228,15 @@ class GPT2(nn.Module):
         logits are summed up in float32.
 
         Args:
-            ids: Tokens, integers of shape `(..., seq)`.
+            ids: Tokens, int64 or int32 of shape `(..., seq)`; seq is at most `n_positions + 1`.
 
         Returns:
             A scalar.
 
         Raises:
-            TypeError: If `ids` are not integers.
-            ValueError: If there is nothing to predict, or :meth:`forward` refuses `ids`.
+            TypeError: If `ids` are not int64 or int32.
+            ValueError: If there is nothing to predict, a sequence is too long, or an id is not in
+                the vocabulary.
         """
         if ids.ndim == 0 or ids.shape[-1] < 2 or ids.numel() == 0:
             raise ValueError(
@@ -238,11 +259,11 @@ class GPT2(nn.Module):
     ) -> Int[Tensor, "batch total"]:
         """Continues each sequence, one token at a time.
 
-        The keys and values of earlier positions are kept, so that each step computes one position.
-        Dropout is off, whatever the model's mode.
+        The keys and values of earlier positions are kept, so that each step after the first
+        computes one position. Dropout is off, whatever the model's mode.
 
         Args:
-            ids: The tokens so far, integers of shape `(batch, seq)`.
+            ids: The tokens so far, int64 or int32 of shape `(batch, seq)`.
             max_new_tokens: Number of tokens to add.
             temperature: What the logits are divided by before a token is drawn; 0 takes the most
                 likely token.
@@ -255,9 +276,10 @@ class GPT2(nn.Module):
             `ids` and the new tokens, shape `(batch, seq + max_new_tokens)`.
 
         Raises:
-            TypeError: If `ids` are not integers, or a count is no int.
+            TypeError: If `ids` are not int64 or int32, or a count is no int.
             ValueError: If `ids` is not of two axes or holds no position, the result would be longer
-                than `n_positions`, an id is not in the vocabulary, or an option is out of range.
+                than `n_positions`, an id is not in the vocabulary, an option is out of range, or
+                the highest logit is not finite.
 
         Examples:
             >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
@@ -294,6 +316,10 @@ class GPT2(nn.Module):
 
         Returns:
             As many caches as there are blocks, of the dtype and on the device of the model.
+
+        Raises:
+            TypeError: If a size is not an int.
+            ValueError: If a size is negative.
         """
         weight, heads = self.wte.weight, self.config.n_head
         d_k = self.config.n_embd // heads
@@ -309,7 +335,7 @@ class GPT2(nn.Module):
         Args:
             name_or_folder: A folder with `config.json` and `model.safetensors` (or its parts and
                 `model.safetensors.index.json`), or a name on the Hugging Face hub, which needs the
-                package `huggingface_hub` and a network.
+                package `huggingface_hub` and, if its cache has not the files, a network.
 
         Returns:
             The model, in evaluation mode.
@@ -330,6 +356,18 @@ class GPT2(nn.Module):
 
         Args:
             folder: Where `config.json` and `model.safetensors` are written; made if needed.
+
+        Raises:
+            OSError: If a file cannot be written.
+            ValueError: If the weights are not of one floating dtype, or on the meta device.
+
+        Examples:
+            >>> import tempfile
+            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     GPT2(config).save_pretrained(folder)
+            ...     GPT2.from_pretrained(folder).config == config
+            True
         """
         write_checkpoint(folder, self.config, self.state_dict())
 

@@ -63,7 +63,7 @@ class InferenceError:
 class GPT2ForInference(GPT2):
     """What :func:`ready_for_inference` returns: a :class:`GPT2` with other matrix products.
 
-    It computes without gradients and cannot be saved.
+    It computes without gradients, and `save_pretrained` refuses it.
 
     Attributes:
         error: The measured :class:`InferenceError`.
@@ -118,7 +118,8 @@ def ready_for_inference(
 ) -> GPT2ForInference:
     """Copies a model into a form that this machine's processor computes faster.
 
-    Embeddings and norms stay what they are; the weights of the matrix products are stored anew:
+    Embeddings and norms are copied, in float32 unless said otherwise; the weights of the matrix
+    products are stored anew:
 
     * `torch.float32`: twice. oneDNN multiplies several positions, where torch has it; MKL, or
       whatever library torch was built with, multiplies a single one, each thread a slice of the
@@ -131,14 +132,14 @@ def ready_for_inference(
     * `torch.int8`: by FBGEMM or what torch has in its place: each column of a weight is rounded
       to 127 steps to either side of 0, each input of a product to 128 steps.
 
-    The last two are dynamic quantization, which torch 2.13 still has and announces to move into
-    a package of its own, torchao.
+    The last two are dynamic quantization, which torch 2.13 still has and will remove; its
+    successor is a package of its own, torchao.
 
     Args:
         model: The model, on the CPU; it is not changed.
         dtype: What the weights are stored as.
-        ids: A sample of tokens to measure the error on, integers of shape `(batch, seq)`; up to
-            128 random ones if not given. The last 8 positions are computed one at a time.
+        ids: A sample of tokens to measure the error on, int64 or int32 of shape `(batch, seq)`;
+            up to 128 random ones if not given. The last 8 positions are computed one at a time.
 
     Returns:
         A model of the same interface, in evaluation mode. Its attribute `error` tells what the
@@ -146,7 +147,7 @@ def ready_for_inference(
 
     Raises:
         TypeError: If `model` is no :class:`GPT2`, or was made ready before, or `ids` are not
-            integers.
+            int64 or int32.
         ValueError: If `dtype` is another one, torch has no kernel for it on this machine, the model
             is not on the CPU, or `ids` are not of two axes, hold no token, or one that the model
             does not take.

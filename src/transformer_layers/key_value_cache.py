@@ -12,8 +12,9 @@ class KeyValueCache:
 
     Both tensors are allocated once, for `max_seq` positions; :meth:`append` writes behind the
     positions that are there and returns views, so that a step copies its own keys and values only.
-    One layer needs one cache. A step that needs gradients may follow others, but the gradient of an
-    earlier step cannot be taken any more: what it saved has been written over, and torch says so.
+    One layer needs one cache. A step that needs gradients may follow others that were made without,
+    under `torch.no_grad()`. The gradient of a step cannot be taken once another has followed: what
+    it saved has been written over, and torch says so.
 
     Args:
         batch: Number of sequences.
@@ -29,7 +30,7 @@ class KeyValueCache:
 
     Raises:
         TypeError: If a size is not an int.
-        ValueError: If a size is negative.
+        ValueError: If a size is negative, or `num_heads` or `d_k` is 0.
 
     Examples:
         >>> cache = KeyValueCache(batch=1, num_heads=1, max_seq=4, d_k=2)

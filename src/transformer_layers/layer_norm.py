@@ -23,8 +23,10 @@ class LayerNorm(nn.Module):
     other axes by itself. float16 and bfloat16 input is normalized in float32 and returned in its
     own dtype, with parameters of that dtype or of float32.
 
-    A constant row gives :math:`\beta`. So does a row whose squares overflow (finite values
-    beyond about 1e19 in float32), where the exact answer would be a normalized row.
+    Equation 4 itself has no :math:`\epsilon`. A constant row gives :math:`\beta`, but for the
+    rounding of its mean: in float32 that can leave 0.1 at 1e3, and nearly 1 from 1e5 on. A row
+    whose squares overflow (values beyond about 1e19 in float32) gives :math:`\beta` too, where the
+    exact answer would be a normalized row; one whose sum overflows gives NaN.
 
     Args:
         d_model: Size of the last axis.

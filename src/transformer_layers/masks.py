@@ -57,7 +57,8 @@ def padding_mask(lengths: Integer[Tensor, " batch"], seq: int) -> Bool[Tensor, "
     sequence is long. `padding_mask(lengths, seq) & causal_mask(seq)` allows what both allow.
 
     Args:
-        lengths: Number of real tokens of each sequence, integers of shape `(batch,)`.
+        lengths: Number of real tokens of each sequence, signed integers or uint8 of shape
+            `(batch,)`.
         seq: Length to which all sequences are padded.
 
     Returns:

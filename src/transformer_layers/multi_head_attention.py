@@ -34,8 +34,9 @@ class MultiHeadAttention(nn.Module):
     sequences. A padding mask of shape `(batch, kv_seq)` is therefore not one of these;
     :func:`padding_mask` makes it `(batch, 1, kv_seq)`.
 
-    The attention runs in torch's kernel, whose memory grows with the sequence, not with its square
-    (see :func:`scaled_dot_product_attention` for the definition that it is checked against).
+    The attention runs in torch's kernel, whose memory, where nothing is dropped, grows with the
+    sequence and the mask, not with the square of the sequence (see
+    :func:`scaled_dot_product_attention` for the definition that it is checked against).
 
     Args:
         d_model: Size of the last axis of input and output.
@@ -99,7 +100,7 @@ class MultiHeadAttention(nn.Module):
 
         Returns:
             Shape `(..., q_seq, d_model)`. A query that may attend to nothing gives the bias of
-            `output_proj`.
+            `output_proj`, and 0 with `bias=False`.
 
         Raises:
             TypeError: If an input is not of the parameters' dtype, or the mask is not boolean.

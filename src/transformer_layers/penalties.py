@@ -17,11 +17,11 @@ def l1_penalty(parameters: Iterable[Float[Tensor, "..."]]) -> Float[Tensor, ""]:
         \lVert w \rVert_1 = \sum_i \lvert w_i \rvert
 
     Tibshirani (1996), https://doi.org/10.1111/j.2517-6161.1996.tb02080.x. Its gradient is
-    :math:`\mathrm{sign}(w)`, and 0 at 0. Gradient descent on it makes weights small, never exactly
-    zero; `soft_threshold` does.
+    :math:`\mathrm{sign}(w)`, and 0 at 0. Gradient descent on it makes weights small, and
+    exactly zero by chance only; `soft_threshold` makes them zero.
 
     Args:
-        parameters: Tensors of any shapes, such as `layer.parameters()`.
+        parameters: Tensors of any shapes, such as `layer.parameters()`, or one tensor.
 
     Returns:
         A tensor of no axes; float32 for float16 and bfloat16 parameters, whose sum would overflow
@@ -49,7 +49,7 @@ def l2_penalty(parameters: Iterable[Float[Tensor, "..."]]) -> Float[Tensor, ""]:
     :math:`\lambda` in `torch.optim.SGD`.
 
     Args:
-        parameters: Tensors of any shapes, such as `layer.parameters()`.
+        parameters: Tensors of any shapes, such as `layer.parameters()`, or one tensor.
 
     Returns:
         A tensor of no axes; float32 for float16 and bfloat16 parameters, whose sum would overflow

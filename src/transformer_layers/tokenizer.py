@@ -23,10 +23,11 @@ class Tokenizer:
 
     It is the `Encoder` of `src/encoder.py` in https://github.com/openai/gpt-2, described in section
     2.2 of "Language Models are Unsupervised Multitask Learners"; byte pair encoding came to
-    language models with https://arxiv.org/abs/1508.07909. A text is cut into words, numbers and
-    runs of other characters, each with the space before it. The bytes of each piece in UTF-8 are
-    its first tokens; then, merge by merge, the first in the list first, neighbors become one token.
-    Every byte is a token, so every text can be written, and decoding gives it back.
+    machine translation with https://arxiv.org/abs/1508.07909. A text is cut into words, numbers and
+    runs of other characters, each with the space before it, and endings such as 's. The bytes of
+    each piece in UTF-8 are its first tokens; then, merge by merge, the first in the list first,
+    neighbors become one token. Every byte is a token, so every text can be written, and decoding
+    gives it back.
 
     A byte is spelled as a printable character: a space is Ġ, a line break Ċ. The text
     `<|endoftext|>` is always the token of that name, as in `transformers`.
@@ -81,13 +82,13 @@ class Tokenizer:
         """The text of tokens.
 
         Args:
-            ids: Numbers of tokens, integers of shape `(seq,)`.
+            ids: Numbers of tokens, int64 or int32 of shape `(seq,)`.
 
         Returns:
             The text. Bytes that are no UTF-8, as when a character is cut in two, become U+FFFD.
 
         Raises:
-            TypeError: If `ids` are not integers.
+            TypeError: If `ids` are not int64 or int32.
             ValueError: If they are not of one axis, or one is not in the vocabulary.
         """
         require_integers("ids", ids)
@@ -162,7 +163,8 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
 
     Raises:
         TypeError: If `texts` is one str, holds what is no str, or `vocab_size` is no int.
-        ValueError: If `vocab_size` is below 257, or more than the texts have pairs for.
+        ValueError: If `vocab_size` is below 257, or more than the texts have pairs for, or a text
+            holds half of a surrogate pair.
     """
     require_size("vocab_size", vocab_size, minimum=len(_BYTES) + 1)
     if isinstance(texts, str):

@@ -1,8 +1,8 @@
 """Makes the build notice what the cells import, the installed versions, and the table of contents.
 
 Neither Sphinx nor jupyter-cache knows that a chapter depends on them, and both would show stale
-pages. Their digests become part of two configuration values, so a change reads every page again, in
-an execution cache of its own; undone, it finds its old cache again.
+pages. Their digests become part of two configuration values, so a change reads every page again.
+One of code or versions runs in an execution cache of its own; undone, it finds its old one again.
 """
 
 import glob

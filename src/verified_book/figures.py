@@ -8,8 +8,8 @@ from IPython.display import HTML
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-# Told apart by readers with any color vision (after Okabe and Ito). On a page each is darker in
-# light mode and lighter in dark mode, so that words in it can be read; the stylesheet says how.
+# After Okabe and Ito, who chose theirs for readers with any color vision. On a page each is darker
+# in light mode and lighter in dark mode, so that words in it can be read; the stylesheet says how.
 PALETTE = ("#0b84c4", "#d9730d", "#1f9e77", "#c266a7", "#b59a00", "#8a8a8a")
 
 _REPLACED = {

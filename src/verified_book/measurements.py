@@ -15,7 +15,7 @@ OFF_BY = {
 
 
 def headline(claim: Claim, kind: str) -> Evidence | None:
-    """The evidence of a kind that came closest to its bound: the one that says the most."""
+    """The evidence that stands for a kind: "equal" nearest to its tolerance, others the largest."""
     found = [e for e in claim.evidence if e.kind == kind and e.error is not None]
     if kind == "equal":
         return max(found, key=lambda e: (e.error or 0) / (e.tolerance or 1), default=None)

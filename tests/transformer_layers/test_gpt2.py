@@ -789,6 +789,8 @@ def test_errors_of_new_caches():
             "d_model must be divisible by num_heads, got d_model=14 and num_heads=4",
         ),
         ((0, 1), ValueError, "d_model must be at least 1, got 0"),
+        ((-1, 1), ValueError, "d_model must be at least 1, got -1"),
+        ((6.0, 2), TypeError, "d_model must be an int, got 6.0"),
         ((14, 0), ValueError, "num_heads must be at least 1, got 0"),
         ((14, 2.0), TypeError, "num_heads must be an int, got 2.0"),
         ((14, 2, 1.5), ValueError, "dropout must be between 0 and 1, got 1.5"),

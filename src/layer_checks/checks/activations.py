@@ -20,8 +20,9 @@ def _authority(x: Tensor, form: Form) -> Tensor:
 
 
 def _range() -> Tensor:
-    # Irrational steps: no point is 0, where several wrong forms agree.
-    return torch.linspace(-6, 6, 59, dtype=torch.float64) + 0.1 * torch.randn(1).item()
+    # Moved at random, so that no point is 0, where several wrong forms agree.
+    moved = torch.linspace(-6, 6, 59, dtype=torch.float64) + 0.1 * torch.randn(1).item()
+    return moved.clamp(-6, 6)
 
 
 def _example(candidate: Candidate) -> object:

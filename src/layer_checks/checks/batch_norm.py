@@ -165,7 +165,7 @@ BATCH_NORM_1D = Layer(
         ),
         Check(
             "large mean",
-            "Adding 1000 to the input costs no more digits than storing 1000 does.",
+            "With 1000 added to the input, float32 gives the values of float64, up to 0.001.",
             _large_mean,
         ),
     ),

@@ -217,7 +217,7 @@ CAUSAL_SELF_ATTENTION = Layer(
         Check("future", "Changing positions 4 and 5 of 6 does not move 0 to 3.", _future),
         Check(
             "large scores",
-            "So it is where each position's score with itself is far below -10,000.",
+            "The values are torch's where each position's score with itself is far below -10,000.",
             _large_scores,
         ),
         Check(

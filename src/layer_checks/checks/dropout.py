@@ -139,7 +139,7 @@ def _checks(adapted: Adapter) -> tuple[Check, ...]:
         check("new draws", "Two calls drop other elements.", _new_draws),
         check(
             "gradient",
-            "The gradient of a kept element is 1/(1 - p), that of a dropped one 0.",
+            "An element's gradient is what it was multiplied by: 0 for a dropped one.",
             _gradient,
         ),
         check("evaluation", "In evaluation the output is the input.", _evaluation),

@@ -92,6 +92,12 @@ class _Checks:
         x = _sequences()
         return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
+    def all_dropped(self, candidate: Candidate) -> Evidence:
+        ours, theirs = self.pair(candidate, dropout=1.0)
+        x = _sequences()
+        normed = x if self.norm_first else theirs.layer.norm2(theirs.layer.norm1(x))
+        return equivalent(ours.train()(x), normed, atol=1e-12)
+
     def equivariance(self, candidate: Candidate) -> Evidence:
         ours, _ = self.pair(candidate)
         x = _sequences()
@@ -131,7 +137,7 @@ def _example(candidate: Candidate) -> object:
     return layer(_sequences().float(), mask=_lengths_mask())
 
 
-def _checks(of: _Checks, formula: str) -> tuple[Check, ...]:
+def _checks(of: _Checks, formula: str, nothing_added: str) -> tuple[Check, ...]:
     return (
         Check("output shape", "The output has the shape of the input.", _output_shape, weak=True),
         Check(
@@ -164,6 +170,11 @@ def _checks(of: _Checks, formula: str) -> tuple[Check, ...]:
         Check("padding", "What the padding holds does not move real positions.", of.padding),
         Check("evaluation", "In evaluation nothing is dropped.", of.evaluation),
         Check(
+            "all dropped",
+            f"In training with dropout 1 the output is {nothing_added}.",
+            of.all_dropped,
+        ),
+        Check(
             "one sequence",
             "A sequence without a batch axis gives its own row.",
             of.one_sequence,
@@ -179,7 +190,7 @@ TRANSFORMER_ENCODER_LAYER = Layer(
     example=_example,
     probe=_POST_NORM.probe,
     wrong_versions=WRONG_ENCODER_LAYERS,
-    checks=_checks(_POST_NORM, "LayerNorm(x + f(x)), twice"),
+    checks=_checks(_POST_NORM, "LayerNorm(x + f(x)), twice", "that of the norms alone"),
 )
 
 PRE_NORM_TRANSFORMER_ENCODER_LAYER = Layer(
@@ -188,5 +199,5 @@ PRE_NORM_TRANSFORMER_ENCODER_LAYER = Layer(
     example=_example,
     probe=_PRE_NORM.probe,
     wrong_versions=WRONG_PRE_NORM_ENCODER_LAYERS,
-    checks=_checks(_PRE_NORM, "x + f(LayerNorm(x)), twice"),
+    checks=_checks(_PRE_NORM, "x + f(LayerNorm(x)), twice", "the input"),
 )

@@ -14,6 +14,7 @@ from layer_checks.candidates import (
     outputs_and_gradients,
     randn64,
     randomized,
+    refused,
     same,
 )
 from layer_checks.definitions import Candidate, Check, Layer
@@ -108,7 +109,7 @@ def _equal_values(candidate: Candidate) -> Evidence:
 
 def _fresh(candidate: Candidate, atol: float) -> Evidence:
     ours, theirs = built(candidate, _D_MODEL, _NUM_HEADS), _Authority()
-    for parameter in ours.parameters():  # as torch starts its projections, about
+    for parameter in ours.parameters():  # as GPT-2's projections start
         nn.init.normal_(parameter, std=0.02)
     theirs.attention.float()
     packed = {name: each.detach() for name, each in ours.named_parameters()}
@@ -189,9 +190,7 @@ def _numbers_refused(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate)
     inputs = _inputs()
     added = torch.zeros(4, 7, dtype=torch.float64).masked_fill(~_mask(4, 7), -torch.inf)
-    raises((TypeError, ValueError), ours, *inputs, added)
-    raises((TypeError, ValueError), ours, *inputs, _mask(4, 7).long())
-    return holds(True, "masks of 0 and -inf, and of 1 and 0, raise TypeError")
+    return refused(ours, [(*inputs, mask) for mask in (added, _mask(4, 7).long())])
 
 
 def _evaluation(candidate: Candidate) -> Evidence:
@@ -201,8 +200,12 @@ def _evaluation(candidate: Candidate) -> Evidence:
 
 
 def _training(candidate: Candidate) -> Evidence:
-    ours, _ = _pair(candidate, dropout=0.5)
+    # Without any weight, what is left is the last bias: it is not the result that is dropped.
+    ours, theirs = _pair(candidate, dropout=1.0)
     inputs = _inputs()
+    bias = theirs.attention.out_proj.bias
+    equivalent(ours(*inputs), bias.expand(inputs[0].shape), atol=1e-12)
+    ours, _ = _pair(candidate, dropout=0.5)
     return holds(not torch.equal(ours(*inputs), ours(*inputs)), "two calls drop other weights")
 
 
@@ -294,7 +297,7 @@ MULTI_HEAD_ATTENTION = Layer(
         Check("uneven heads", "A width that the heads do not divide is refused.", _uneven_heads),
         Check("evaluation", "In evaluation nothing is dropped.", _evaluation),
         Check("training", "In training weights are dropped.", _training),
-        Check("empty batch", "A batch of no sequences gives one.", _empty_batch),
+        Check("empty batch", "An empty batch gives an empty batch.", _empty_batch),
         Check("one sequence", "A sequence without a batch axis gives its own row.", _one_sequence),
     ),
 )

@@ -10,6 +10,8 @@ from layer_checks.definitions import Candidate, Check, Layer
 from layer_checks.evidence import Evidence, equivalent
 from layer_checks.wrong.positions import WRONG_POSITIONS
 
+_ATOL = 6e-7  # ten roundings of 1 in float32
+
 
 def _expected(positions: range, d_model: int) -> Tensor:
     def entry(pos: int, column: int) -> float:
@@ -33,15 +35,15 @@ def _norms(candidate: Candidate) -> Evidence:
 
 
 def _values(candidate: Candidate) -> Evidence:
-    return equivalent(candidate(9, 6), _expected(range(9), 6), atol=1e-6)
+    return equivalent(candidate(9, 6), _expected(range(9), 6), atol=_ATOL)
 
 
 def _odd_width(candidate: Candidate) -> Evidence:
-    return equivalent(candidate(9, 5), _expected(range(9), 5), atol=1e-6)
+    return equivalent(candidate(9, 5), _expected(range(9), 5), atol=_ATOL)
 
 
 def _far_positions(candidate: Candidate) -> Evidence:
-    return equivalent(candidate(10_001, 6)[-10:], _expected(range(9991, 10_001), 6), atol=1e-6)
+    return equivalent(candidate(10_001, 6)[-10:], _expected(range(9991, 10_001), 6), atol=_ATOL)
 
 
 def _shift_is_rotation(candidate: Candidate) -> Evidence:

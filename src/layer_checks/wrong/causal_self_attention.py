@@ -166,14 +166,14 @@ class MaskInState(_CausalSelfAttention):
 
 
 class ResultNotDropped(_CausalSelfAttention):
-    """Has one of the two dropouts."""
+    """Drops the weights alone."""
 
     def drop_result(self, x: Tensor) -> Tensor:
         return x
 
 
 class WeightsNotDropped(_CausalSelfAttention):
-    """Has the other one."""
+    """Drops the result alone."""
 
     def drop(self, weights: Tensor) -> Tensor:
         return weights

@@ -63,7 +63,7 @@ def any_p(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def always_float32(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Multiplies by a mask of float32, as the notes do."""
+    """Returns float32 whatever it was given, as the notes do for float16."""
     _require_probability(p)
     if not training:
         return x
@@ -154,7 +154,7 @@ WRONG_DROPOUTS = (
     ),
     WrongVersion(
         "always float32",
-        "return the dtype of the input: a mask made by .float() widens it.",
+        "return the dtype of the input: a mask made by .float() makes float32 of float16.",
         always_float32,
         "the notes' post, dropout",
     ),

@@ -122,6 +122,13 @@ class DropsInEvaluation(_PostNorm):
         return functional.dropout(x, self.dropout.p)
 
 
+class DropoutIgnored(_PostNorm):
+    """Takes the argument and does not use it."""
+
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
+        super().__init__(d_model, num_heads, d_ff, dropout=0.0)
+
+
 class FoldsBatch(_PostNorm):
     """Takes every input for a batch of sequences."""
 
@@ -199,8 +206,16 @@ class PreDropsInEvaluation(_PreNorm):
         return functional.dropout(x, self.dropout.p)
 
 
+class PreDropoutIgnored(_PreNorm):
+    """Takes the argument and does not use it."""
+
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
+        super().__init__(d_model, num_heads, d_ff, dropout=0.0)
+
+
 _POST = "the notes' post, TransformerEncoderLayer"
 _MASK_ADVICE = "hand the mask to the attention."
+_NO_DROPOUT_ADVICE = "drop what each sub-layer gives, before it is added."
 _DROPOUT_ADVICE = "drop in training only: pass the training flag."
 
 WRONG_ENCODER_LAYERS = (
@@ -238,6 +253,7 @@ WRONG_ENCODER_LAYERS = (
         UnbiasedDeviation,
         "the Annotated Transformer, the_annotated_transformer.py",
     ),
+    WrongVersion("dropout ignored", _NO_DROPOUT_ADVICE, DropoutIgnored),
     WrongVersion("dropout in evaluation", _DROPOUT_ADVICE, DropsInEvaluation),
     WrongVersion(
         "positions folded",
@@ -281,5 +297,6 @@ WRONG_PRE_NORM_ENCODER_LAYERS = (
         PreParallel,
     ),
     WrongVersion("mask ignored", _MASK_ADVICE, PreMaskIgnored),
+    WrongVersion("dropout ignored", _NO_DROPOUT_ADVICE, PreDropoutIgnored),
     WrongVersion("dropout in evaluation", _DROPOUT_ADVICE, PreDropsInEvaluation),
 )

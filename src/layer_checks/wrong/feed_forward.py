@@ -214,7 +214,8 @@ WRONG_POSITIONWISE = (
         "dropout inside",
         "drop the result, not the activations.",
         DropsInside,
-        "torch, nn.TransformerEncoderLayer, which drops in both places",
+        "the Annotated Transformer, the_annotated_transformer.py; torch, "
+        "nn.TransformerEncoderLayer, which drops in both places",
     ),
     WrongVersion(
         "positions mixed",

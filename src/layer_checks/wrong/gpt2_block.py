@@ -159,7 +159,7 @@ class DropsInEvaluation(GPT2Block):
     """Drops whether it trains or not."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
-        p = self.mlp.dropout.p
+        p = 0.0 if self.training else self.mlp.dropout.p  # in training both drop by themselves
         x = x + functional.dropout(self.attn(self.ln_1(x), cache), p)
         return x + functional.dropout(self.mlp(self.ln_2(x)), p)
 

@@ -48,7 +48,7 @@ class EpsOutsideTheRoot(_LayerNorm):
 
 
 class AnnotatedTransformer(_LayerNorm):
-    """Both at once."""
+    """Adds eps to the unbiased standard deviation."""
 
     def deviation(self, centered: Tensor, x: Tensor) -> Tensor:
         return centered.std(dim=-1, keepdim=True) + self.eps

@@ -190,7 +190,8 @@ class BiasAlways(_MultiHeadAttention):
         super().__init__(d_model, num_heads, dropout)
 
 
-# Rounding and float16 are settled where the weights are: in a layer the projections decide.
+# float16 is settled where the weights are: in a layer the projections decide. The wrong axis is
+# d_model here, below.
 _IN_THE_WEIGHTS = tuple(
     _with_weights(version)
     for version in attention.WRONG_ATTENTION_WEIGHTS
@@ -249,7 +250,7 @@ WRONG_MULTI_HEAD_ATTENTIONS = (
         "refuse num_heads that do not divide d_model with a ValueError: an assert is gone under "
         "python -O.",
         HeadsNotChecked,
-        "the notes' post, MultiHeadAttention",
+        "the notes' post, MultiHeadAttention, under python -O",
     ),
     WrongVersion(
         "length guessed",

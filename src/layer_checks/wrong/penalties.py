@@ -82,7 +82,7 @@ def squares_of_list_only(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def half_of_absolute_values(parameters: Iterable[Tensor]) -> Tensor:
-    """Does not square."""
+    """Is half the sum of absolute values."""
     return 0.5 * _flat(parameters).abs().sum()
 
 

@@ -26,8 +26,9 @@ from transformer_layers.gpt2_config import GPT2Config
 def read_checkpoint(name_or_folder: str | os.PathLike[str]) -> tuple[GPT2Config, dict[str, Tensor]]:
     """Reads the sizes and the weights of a GPT-2.
 
-    Everything is checked before the first weight is read, so that there is either a whole model or
-    an error. Each weight is read once, into memory of its own.
+    Names, shapes and dtypes are checked before the first weight is read, and a head's values when
+    all are, so that there is either a whole model or an error. Each weight is read once, into
+    memory of its own.
 
     Args:
         name_or_folder: A folder with `config.json` and `model.safetensors`, or the latter's parts
@@ -60,8 +61,8 @@ def write_checkpoint(
 ) -> None:
     """Writes what :func:`read_checkpoint` and `transformers.GPT2LMHeadModel` read.
 
-    The files are written whole under other names before they take their own, the weights first, so
-    that what goes wrong on the way leaves what was there.
+    Both files are written whole under other names before they take their own, the weights first, so
+    that what goes wrong in writing leaves what was there.
 
     Args:
         folder: Where `config.json` and `model.safetensors` are written; made if needed.
@@ -70,7 +71,7 @@ def write_checkpoint(
 
     Raises:
         OSError: If a file cannot be written.
-        ValueError: If the weights are not those of a GPT-2 of these sizes.
+        ValueError: If the weights are not those of a GPT-2 of these sizes, or on the meta device.
     """
     require_weights(weights, config, "weights")
     if any(weight.is_meta for weight in weights.values()):

@@ -9,7 +9,7 @@ from typing import Any
 _repr = reprlib.Repr()
 _repr.maxstring = 60  # a file name fits
 
-_LARGEST = 2**24  # bytes; the files of the largest published models have a hundredth of it
+_LARGEST = 2**24  # bytes; GPT-2's vocab.json has a sixteenth of it
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
