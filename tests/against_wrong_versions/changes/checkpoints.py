@@ -2,6 +2,56 @@
 
 from tests.against_wrong_versions.wrongs import Change
 
+# What more than one module of tests is held against.
+_THE_LAST_OF_TWO_EQUAL_KEYS = Change(
+    "checkpoints/json_file",
+    "the last of two equal keys",
+    "object_pairs_hook=_without_repeats, ",
+    "",
+)
+_TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN = Change(
+    "checkpoints/json_file",
+    "too deep for an error of its own",
+    "except (ValueError, RecursionError) as error:",
+    "except ValueError as error:",
+)
+_ERRORS_OF_OPENING_PASSED_ON = Change(
+    "checkpoints/safetensors_file",
+    "errors of opening passed on",
+    "    with _naming(path):\n        opened",
+    "    if path.name:\n        opened",
+)
+_SHAPES_OF_OTHER_SIZES_NOT_NOTICED = Change(
+    "checkpoints/weights",
+    "shapes of other sizes not noticed",
+    "    if found == expected:\n",
+    "    if len(found) == len(expected):\n",
+)
+_EPSILON_NOT_WRITTEN = Change(
+    "checkpoints/config_file",
+    "epsilon not written",
+    '        "layer_norm_epsilon": config.layer_norm_epsilon,\n',
+    "",
+)
+_THE_PATH_AS_IT_WAS_GIVEN = Change(
+    "checkpoints/folder",
+    "the path as it was given",
+    "        return Path(name_or_folder)\n    if os.path.isfile",
+    "        return name_or_folder\n    if os.path.isfile",
+)
+_THE_LAST_SHARD_ONLY = Change(
+    "checkpoints/folder",
+    "the last shard only",
+    "        tensors |= found\n",
+    "        tensors = found\n",
+)
+_HEAD_NOT_COMPARED = Change(
+    "checkpoints/checkpoint",
+    "head not compared",
+    "if head is not None and not _is_tied(",
+    "if head is None and _is_tied(",
+)
+
 _JSON_FILE = (
     Change(
         "checkpoints/json_file",
@@ -39,24 +89,14 @@ _JSON_FILE = (
         "if len(content) > _LARGEST:",
         "if len(content) >= _LARGEST:",
     ),
-    Change(
-        "checkpoints/json_file",
-        "the last of two equal keys",
-        "object_pairs_hook=_without_repeats, ",
-        "",
-    ),
+    _THE_LAST_OF_TWO_EQUAL_KEYS,
     Change(
         "checkpoints/json_file",
         "NaN is a number",
         ", parse_constant=_refuse_constant",
         "",
     ),
-    Change(
-        "checkpoints/json_file",
-        "too deep for an error of its own",
-        "except (ValueError, RecursionError) as error:",
-        "except ValueError as error:",
-    ),
+    _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
     Change(
         "checkpoints/json_file",
         "lists are objects",
@@ -109,12 +149,7 @@ _SAFETENSORS_FILE = (
         "        with _naming(self.path):\n            return",
         "        if self.name:\n            return",
     ),
-    Change(
-        "checkpoints/safetensors_file",
-        "errors of opening passed on",
-        "    with _naming(path):\n        opened",
-        "    if path.name:\n        opened",
-    ),
+    _ERRORS_OF_OPENING_PASSED_ON,
     Change(
         "checkpoints/safetensors_file",
         "the last of two tensors of one name",
@@ -214,12 +249,7 @@ _WEIGHTS = (
         "    if unknown:\n",
         "    if not expected:\n",
     ),
-    Change(
-        "checkpoints/weights",
-        "shapes of other sizes not noticed",
-        "    if found == expected:\n",
-        "    if len(found) == len(expected):\n",
-    ),
+    _SHAPES_OF_OTHER_SIZES_NOT_NOTICED,
     Change(
         "checkpoints/weights",
         "shapes that hold as many numbers",
@@ -399,12 +429,7 @@ _CONFIG_FILE = (
         "**dict.fromkeys(_DROPOUTS, config.dropout),",
         '"resid_pdrop": config.dropout,',
     ),
-    Change(
-        "checkpoints/config_file",
-        "epsilon not written",
-        '        "layer_norm_epsilon": config.layer_norm_epsilon,\n',
-        "",
-    ),
+    _EPSILON_NOT_WRITTEN,
     Change(
         "checkpoints/config_file",
         "float32 whatever the dtype",
@@ -450,12 +475,7 @@ _FOLDER = (
         r"(/[\w.-]+)?",
         r"(/[\w.-]+)",
     ),
-    Change(
-        "checkpoints/folder",
-        "the path as it was given",
-        "        return Path(name_or_folder)\n    if os.path.isfile",
-        "        return name_or_folder\n    if os.path.isfile",
-    ),
+    _THE_PATH_AS_IT_WAS_GIVEN,
     Change(
         "checkpoints/folder",
         "a file for its folder",
@@ -517,12 +537,7 @@ _FOLDER = (
         "        if os.path.isfile(weights):\n",
         "        if os.path.exists(weights):\n",
     ),
-    Change(
-        "checkpoints/folder",
-        "the last shard only",
-        "        tensors |= found\n",
-        "        tensors = found\n",
-    ),
+    _THE_LAST_SHARD_ONLY,
     Change(
         "checkpoints/folder",
         "shards closed before they are read",
@@ -630,12 +645,7 @@ _CHECKPOINT = (
         "head = stored.pop(HEAD, None)",
         "head = stored.get(HEAD)",
     ),
-    Change(
-        "checkpoints/checkpoint",
-        "head not compared",
-        "if head is not None and not _is_tied(",
-        "if head is None and _is_tied(",
-    ),
+    _HEAD_NOT_COMPARED,
     Change(
         "checkpoints/checkpoint",
         "head nearly the same",
@@ -767,58 +777,18 @@ _CHECKPOINT = (
         "weight.clone() if storage in storages else weight",
         "weight",
     ),
-    Change(
-        "checkpoints/config_file",
-        "epsilon not written",
-        '        "layer_norm_epsilon": config.layer_norm_epsilon,\n',
-        "",
-    ),
-    Change(
-        "checkpoints/folder",
-        "the path as it was given",
-        "        return Path(name_or_folder)\n    if os.path.isfile",
-        "        return name_or_folder\n    if os.path.isfile",
-    ),
-    Change(
-        "checkpoints/folder",
-        "the last shard only",
-        "        tensors |= found\n",
-        "        tensors = found\n",
-    ),
+    _EPSILON_NOT_WRITTEN,
+    _THE_PATH_AS_IT_WAS_GIVEN,
+    _THE_LAST_SHARD_ONLY,
 )
 
 # One test, of some seconds: a change for each part of the reading.
 _MUTATIONS = (
-    Change(
-        "checkpoints/checkpoint",
-        "head not compared",
-        "if head is not None and not _is_tied(",
-        "if head is None and _is_tied(",
-    ),
-    Change(
-        "checkpoints/safetensors_file",
-        "errors of opening passed on",
-        "    with _naming(path):\n        opened",
-        "    if path.name:\n        opened",
-    ),
-    Change(
-        "checkpoints/json_file",
-        "the last of two equal keys",
-        "object_pairs_hook=_without_repeats, ",
-        "",
-    ),
-    Change(
-        "checkpoints/json_file",
-        "too deep for an error of its own",
-        "except (ValueError, RecursionError) as error:",
-        "except ValueError as error:",
-    ),
-    Change(
-        "checkpoints/weights",
-        "shapes of other sizes not noticed",
-        "    if found == expected:\n",
-        "    if len(found) == len(expected):\n",
-    ),
+    _HEAD_NOT_COMPARED,
+    _ERRORS_OF_OPENING_PASSED_ON,
+    _THE_LAST_OF_TWO_EQUAL_KEYS,
+    _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
+    _SHAPES_OF_OTHER_SIZES_NOT_NOTICED,
     Change(
         "checkpoints/folder",
         "names of shards taken for granted",
