@@ -1,7 +1,9 @@
-"""Sphinx extension for books whose printed outputs and claims are checked by the build.
+"""Sphinx extension for books whose printed outputs are checked by the build.
 
-Works in Jupyter Book 1 and in plain Sphinx with MyST-NB. It knows nothing of what a book is about:
-cells carry their evidence in the metadata of their outputs (see :mod:`verified_book.claims`).
+Works in Jupyter Book 1 and in plain Sphinx with MyST-NB. `extensions = ["verified_book"]` holds the
+outputs of Markdown and reStructuredText pages against the text that their authors expect. The rest
+is chosen by name: `verified_book.claims`, `verified_book.offline`, `verified_book.notebooks` and
+`verified_book.parallel`.
 """
 
 from typing import TYPE_CHECKING
@@ -10,45 +12,22 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the directives, the checks and what they need of Sphinx."""
     # Here, since a cell that imports `verified_book.figures` needs none of it, and Sphinx and
     # MyST-NB take two seconds of every chapter's time.
-    from verified_book import (
-        cache,
-        claims,
-        claims_index,
-        expected,
-        notebooks,
-        numbering,
-        offline,
-        pages,
-        reading,
-        rst_cells,
-        style,
-    )
+    from verified_book import outputs, records, settings, sources
 
     app.setup_extension("myst_nb")
-    for module in (
-        cache,
-        reading,
-        pages,
-        rst_cells,
-        expected,
-        claims,
-        numbering,
-        claims_index,
-        notebooks,
-        offline,
-        style,
-    ):
+    settings.register(app, settings.OUTPUTS)
+    for module in (records, sources, outputs):
         module.setup(app)
     return {
         "version": __version__,
-        "env_version": 1,
+        "env_version": 2,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -58,7 +58,12 @@ def is_vacuous(want: str) -> bool:
     return not want.replace("...", "").strip()
 
 
-def agree(want: str, got: str) -> bool:
+def escape(text: str) -> str:
+    """Text that stands for itself."""
+    return text
+
+
+def agree(want: str, got: str, exact: bool = False) -> bool:
     """Whether the text `got` is what `want` describes.
 
     Examples:

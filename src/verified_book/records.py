@@ -1,12 +1,11 @@
-"""What a build remembers of each page: its failures, claims, references and pending rewrites.
+"""What a build remembers of each page: its failures, its outputs and its pending rewrites.
 
 Records live in the build environment, so that a second build that reads nothing stays red.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
-from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -16,82 +15,66 @@ class Failure:
     """Something on a page that fails the build.
 
     Attributes:
-        claim: The claim whose proof it stands in, if any.
-        refutes: Whether it shows the claim false, not merely its page incomplete.
+        cell: The index of the cell that it concerns, if any.
+        refutes: Whether it shows what the page says false, not merely the page incomplete.
     """
 
     source: str
     line: int
     message: str
     remedy: str
-    claim: str | None = None
+    cell: int | None = None
     refutes: bool = False
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What one proof cell measured; the numbers that a claim's box and the index show."""
+class Edit:
+    """A block that shall be rewritten, or written after a cell that has none.
+
+    Where it stands in the file is found when it is carried out, from what was parsed.
+
+    Attributes:
+        source: The file, as docutils names it.
+        line: The line of the directive, from 1, as docutils counts it.
+        old: The body of the block as it was parsed; None for a cell that has no block.
+        code: The code of the cell.
+        new: What the block shall say: an expected text, not yet escaped for its format.
+        words: What stands after the name of the directive.
+        mends: The failure that stays if the edit is refused.
+    """
+
+    source: str
+    line: int
+    old: str | None
+    code: str
+    new: str
+    words: tuple[str, ...]
+    mends: Failure
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """An output that a reader sees and nothing is held against."""
 
     kind: str
-    error: float | None
-    tolerance: float | None
-
-
-@dataclass
-class Claim:
-    """One claim of a page, as its box and the claims index show it."""
-
-    id: str
-    note: str
-    verdict: str
-    text: str
-    statement: list[nodes.Node]
-    page: str
     source: str
     line: int
-    evidence: list[Evidence] = field(default_factory=list)
-    broken: bool = False
-
-    @property
-    def title(self) -> str:
-        """What messages call it."""
-        return f"claim {self.id}".rstrip()
-
-    @property
-    def anchor(self) -> str:
-        """The HTML id of the claim's box."""
-        return nodes.make_id(f"claim-{self.id}")
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A reference to a claim, from anywhere in the book."""
-
-    claim: str
-    source: str
-    line: int
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Lines `start` to `end` (exclusive, from 0) of a source file, to be replaced."""
-
-    source: str
-    start: int
-    end: int
-    lines: tuple[str, ...]
 
 
 @dataclass
 class PageRecord:
-    """All that is remembered of one page."""
+    """All that is remembered of one page.
+
+    Attributes:
+        digests: The SHA-256 of each file with blocks of the page, when it was parsed.
+        checked: How many outputs of each kind an expected block is held against.
+    """
 
     failures: list[Failure] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
-    references: list[Reference] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
-    has_index: bool = False
-    outputs_checked: int = 0
+    digests: dict[str, str] = field(default_factory=dict)
+    checked: Counter[str] = field(default_factory=Counter)
+    unchecked: list[Unchecked] = field(default_factory=list)
 
 
 def records(env: BuildEnvironment) -> dict[str, PageRecord]:
@@ -106,11 +89,6 @@ def record_of(env: BuildEnvironment, docname: str | None = None) -> PageRecord:
     return records(env).setdefault(docname or env.docname, PageRecord())
 
 
-def all_claims(env: BuildEnvironment) -> list[Claim]:
-    """Every claim of the book, page by page in no particular order."""
-    return [claim for record in records(env).values() for claim in record.claims]
-
-
 def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     """Forgets a page that will be read again or has gone."""
     records(env).pop(docname, None)
@@ -118,7 +96,7 @@ def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
     """Takes over what a parallel reader has learned."""
-    theirs: dict[str, Any] = records(other)
+    theirs = records(other)
     records(env).update({name: theirs[name] for name in docnames if name in theirs})
 
 

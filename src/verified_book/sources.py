@@ -1,7 +1,7 @@
 """Makes the build notice what the cells import, the installed versions, and the table of contents.
 
-Neither Sphinx nor jupyter-cache knows that a chapter depends on them, and both would show stale
-pages. Their digests become part of two configuration values, so a change reads every page again.
+Neither Sphinx nor jupyter-cache knows that a page depends on them, and both would show stale pages.
+Their digests become part of two configuration values, so a change reads every page again.
 One of code or versions runs in an execution cache of its own; undone, it finds its old one again.
 """
 
@@ -9,6 +9,7 @@ import glob
 import hashlib
 import shutil
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -16,10 +17,10 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
 
-_CACHES_KEPT = 6
+_PREFIX = "verified-book-"
 
 
-def digest_of_sources(base: Path, patterns: list[str], distributions: list[str]) -> str:
+def digest_of_sources(base: Path, patterns: Iterable[str], distributions: Iterable[str]) -> str:
     """A digest of the files that match, and of the versions that run them."""
     digest = hashlib.sha256(sys.version.encode())
     for pattern in sorted(patterns):
@@ -39,7 +40,10 @@ def digest_of_sources(base: Path, patterns: list[str], distributions: list[str])
 
 
 def version_of(distribution: str) -> str:
-    """The version of an installed distribution that the book's numbers depend on."""
+    """The version of an installed distribution that the outputs depend on; `*` stands for all."""
+    if distribution == "*":
+        found = {f"{item.name}={item.version}" for item in metadata.distributions()}
+        return " ".join(sorted(found))
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError as error:
@@ -54,12 +58,15 @@ def prepare(app: Sphinx, config: Config) -> None:
     digest = digest_of_sources(
         Path(app.srcdir), config.verified_book_sources, config.verified_book_distributions
     )
-    caches = Path(app.outdir).parent / ".jupyter_cache"
-    folder = caches / digest
+    own = config.nb_execution_cache_path  # of this book, or of several that share it
+    caches = Path(app.srcdir, own) if own else Path(app.outdir).parent / ".jupyter_cache"
+    folder = caches / f"{_PREFIX}{digest}"
     folder.mkdir(parents=True, exist_ok=True)
     folder.touch()  # the time of its last use
     config.nb_execution_cache_path = str(folder)
-    for old in sorted(caches.iterdir(), key=lambda f: f.stat().st_mtime)[:-_CACHES_KEPT]:
+    made = [path for path in caches.glob(f"{_PREFIX}*") if path != folder]
+    made.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in made[max(config.verified_book_caches_kept - 1, 0) :]:
         shutil.rmtree(old, ignore_errors=True)
 
     toc = Path(app.srcdir, getattr(config, "external_toc_path", "") or "_toc.yml")
@@ -69,7 +76,5 @@ def prepare(app: Sphinx, config: Config) -> None:
 
 def setup(app: Sphinx) -> None:
     """Registers what to watch."""
-    app.add_config_value("verified_book_sources", [], "")
-    app.add_config_value("verified_book_distributions", ["torch", "numpy"], "env")
-    app.add_config_value("verified_book_toc", "", "env")
+    app.add_config_value("verified_book_toc", "", "env", (str,))
     app.connect("config-inited", prepare)

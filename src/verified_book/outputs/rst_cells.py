@@ -14,9 +14,10 @@ from docutils.utils import new_document
 from myst_nb.ext.glue.roles import PasteTextRole
 from myst_nb.sphinx_ import Parser
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 from verified_book.directives import CheckedDirective
-from verified_book.notebook_cells import RST_CELL_PLACES, is_cell
+from verified_book.outputs.cells import RST_CELL_PLACES, is_cell
 
 
 def glue_text(
@@ -53,7 +54,7 @@ class CodeCell(CheckedDirective):
     def run(self) -> list[nodes.Node]:
         """Leaves a placeholder that holds the code."""
         self.check_options()
-        if not self.env.doc2path(self.env.docname).endswith(".rst"):
+        if not _is_rst(self.env):
             self.fail(
                 "code-cell: MyST-NB does not run this cell",
                 "Put it at the top level of a page with a kernelspec in its front matter.",
@@ -68,10 +69,18 @@ class CodeCell(CheckedDirective):
         return [node]
 
 
-def as_notebook(places: list[rst_cell]) -> str:
+def _is_rst(env: BuildEnvironment) -> bool:
+    """Whether the page that is being read is reStructuredText, whatever its suffix."""
+    suffixes = env.config.source_suffix
+    name = env.doc2path(env.docname)
+    return any(name.endswith(s) and kind == "restructuredtext" for s, kind in suffixes.items())
+
+
+def as_notebook(places: list[rst_cell], kernel: str = "python3") -> str:
     """The cells of a page as a notebook in MyST Markdown."""
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    parts = ["---", yaml.safe_dump({"file_format": "mystnb", **kernel}).strip(), "---", ""]
+    title = "Python 3" if kernel == "python3" else kernel
+    front = {"file_format": "mystnb", "kernelspec": {"name": kernel, "display_name": title}}
+    parts = ["---", yaml.safe_dump(front).strip(), "---", ""]
     for place in places:
         fence = "```"
         while fence in place["code"]:
@@ -90,7 +99,7 @@ def execute(app: Sphinx, doctree: nodes.document) -> None:
     scratch.reporter = doctree.reporter
     parser = Parser()
     parser.set_application(app)
-    parser.parse(as_notebook(places), scratch)
+    parser.parse(as_notebook(places, app.config.verified_book_kernel), scratch)
 
     doctree[RST_CELL_PLACES] = [(place.source, place.line) for place in places]
     containers = scratch.findall(nodes.container)

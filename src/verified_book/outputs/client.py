@@ -1,0 +1,79 @@
+"""Keeps the notebook that MyST-NB has run for the page that is being read.
+
+MyST-NB writes it to a file, but without the outputs that come from its cache, and with streams
+that it has merged for the page.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+from jupyter_cache import get_cache
+from jupyter_cache.executors import utils as executor
+from myst_nb import sphinx_ as myst_nb_parser
+from myst_nb.core.config import NbParserConfig
+from myst_nb.core.execute import NotebookClientBase
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+
+_KEY = "verified_book_client"
+_create_client = myst_nb_parser.create_client
+
+
+def keep_clients(app: Sphinx) -> None:
+    """Lets the page that is being read hold the client that runs its notebook."""
+    # A kernel's polite shutdown takes a second a page; it has nothing left to lose.
+    NotebookClient.shutdown_kernel.default_value = "immediate"
+    # It stands in an `except`. A kernel that dies, of too little memory say, thus ends its page, as
+    # a cell does that takes too long, and not the whole build with a traceback that names no page.
+    executor.CellTimeoutError = Exception
+    settings = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
+    get_cache(settings.execution_cache_path).db  # noqa: B018  # readers would race to create it
+
+    def create_client(*args: Any, **kwargs: Any) -> NotebookClientBase:
+        client = _create_client(*args, **kwargs)
+        outputs_of = client.code_cell_outputs
+        # What is merged for the page must not change the notebook.
+        client.code_cell_outputs = lambda index: deepcopy(outputs_of(index))
+        app.env.temp_data[_KEY] = client
+        return client
+
+    myst_nb_parser.create_client = create_client
+
+
+def give_back(app: Sphinx, exception: Exception | None) -> None:
+    """Leaves MyST-NB as it was, for the next build of this process."""
+    myst_nb_parser.create_client = _create_client
+
+
+def notebook_of_page(app: Sphinx) -> NotebookNode | None:
+    """The notebook of the page that is being read, with its outputs; None if it has none."""
+    client = app.env.temp_data.get(_KEY)
+    return client.notebook if client is not None else None
+
+
+def configuration(app: Sphinx) -> NbParserConfig:
+    """MyST-NB's settings for the page that is being read, its front matter's among them."""
+    found: NbParserConfig = app.env.temp_data[_KEY].nb_config
+    return found
+
+
+def was_executed(app: Sphinx) -> bool:
+    """Whether the outputs of the page that is being read come from a run, this one or a stored one.
+
+    A page that a pattern excludes from execution may have no outputs.
+    """
+    client = app.env.temp_data[_KEY]
+    return bool(client.exec_metadata) or any(c.get("outputs") for c in client.notebook.cells)
+
+
+def execution_error(app: Sphinx) -> str | None:
+    """The name of the error that ended the execution of the page that is being read, if one did."""
+    client = app.env.temp_data.get(_KEY)
+    return (client.exec_metadata or {}).get("error") if client is not None else None
+
+
+def setup(app: Sphinx) -> None:
+    """Hooks into MyST-NB for as long as a build takes."""
+    app.connect("builder-inited", keep_clients)
+    app.connect("build-finished", give_back)

@@ -1,0 +1,58 @@
+"""Finds the expected blocks of a page's source that no directive was made of.
+
+A fence that is not closed, a colon too few, a block in what parses no content: each would be passed
+over in silence. What the page shows as code, has commented out or runs as a cell is meant so.
+"""
+
+import re
+from collections import Counter
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from verified_book.outputs import source
+from verified_book.outputs.cells import Cell
+from verified_book.outputs.expected import runs_of
+from verified_book.records import Failure
+
+_LOOKS_LIKE = re.compile(
+    r"^[ \t>|*+\-\d.)]*?(?:(?:`{3,}|~{3,}|:{3,})[ \t]*\{ *|\.\.[ \t]+)expect[-_ ]output\b.*$",
+    re.MULTILINE,
+)
+
+
+def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> list[Failure]:
+    """A failure for each line that looks like a block and is neither one nor meant as text."""
+    page, parsed = doctree["source"], source.of_page(app)
+    if parsed is None or "expect" not in parsed.text:
+        return []
+    text = parsed.text
+    found = [(text.count("\n", 0, m.start()) + 1, m[0].strip()) for m in _LOOKS_LIKE.finditer(text)]
+    met = Counter(line for path, line in runs_of(app) if path == page)
+    as_text = Counter(
+        line.strip()
+        for shown in _texts(doctree, cells)
+        for line in shown.split("\n")
+        if _LOOKS_LIKE.match(line)
+    )
+    failures = []
+    for line, written in found:
+        if as_text[written] > 0:
+            as_text[written] -= 1
+        else:
+            failures.append((line, written))
+    # A directive's line is that of its fence, or of what it stands in: only their number is sure.
+    surplus = len(failures) - met.total()
+    if surplus <= 0:
+        return []
+    unmet = [(line, written) for line, written in failures if not met[line]][:surplus]
+    message = "expect-output: the block is no directive here, so nothing is held to it: "
+    remedy = "Close the fence before it, mend its name, or move it out of what holds it as text."
+    return [Failure(page, line, message + written, remedy) for line, written in unmet]
+
+
+def _texts(doctree: nodes.document, cells: list[Cell]) -> list[str]:
+    """All that the page shows, runs or leaves out as plain text."""
+    literal = nodes.literal_block | nodes.doctest_block | nodes.comment | nodes.raw | nodes.literal
+    shown = [node.astext() for node in doctree.findall(lambda node: isinstance(node, literal))]
+    return shown + [cell.code for cell in cells if cell.code not in shown]
