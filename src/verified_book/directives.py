@@ -7,7 +7,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from verified_book.outputs.lines import true_line
+from verified_book.outputs.lines import true_place
 from verified_book.records import Failure, record_of
 
 
@@ -35,7 +35,7 @@ class CheckedDirective(SphinxDirective):
         """The file and the line of the directive, from 1."""
         source, line = super().get_source_info()
         if source == self.env.doc2path(self.env.docname):
-            line = true_line(self.env, line)
+            return true_place(self.env, source, line)
         return source, line
 
     def set_source_info(self, node: nodes.Node) -> None:
