@@ -2,7 +2,6 @@
 
 import pytest
 from nbformat import v4
-
 from verified_book.notebook_cells import Cell
 
 PRIORITY = ["text/html", "image/png", "text/markdown", "text/plain"]
