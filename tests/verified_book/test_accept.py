@@ -5,10 +5,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from verified_book.notebook_cells import Cell
 
 from tests.verified_book.books import Block, Book, Build, Part, cell, claim, expect, page, rendered
 from verified_book import accept
-from verified_book.notebook_cells import Cell
 from verified_book.records import Edit, PageRecord
 
 pytestmark = pytest.mark.xdist_group("accept")

@@ -34,12 +34,33 @@ def keep_clients(app: Sphinx) -> None:
     def create_client(*args: Any, **kwargs: Any) -> NotebookClientBase:
         client = _create_client(*args, **kwargs)
         outputs_of = client.code_cell_outputs
-        # What is merged for the page must not change the notebook.
-        client.code_cell_outputs = lambda index: deepcopy(outputs_of(index))
+
+        def joined_outputs_of(index: int) -> tuple[int | None, list[NotebookNode]]:
+            count, outputs = outputs_of(index)
+            outputs[:] = joined(outputs)
+            return count, deepcopy(outputs)  # what MyST-NB merges must not change the notebook
+
+        client.code_cell_outputs = joined_outputs_of
         app.env.temp_data[_KEY] = client
         return client
 
     myst_nb_parser.create_client = create_client
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs in which what a cell printed stands as it did, however often it was flushed.
+
+    A kernel flushes by the clock, and MyST-NB would show each part on a line or in a box of its
+    own.
+    """
+    found: list[NotebookNode] = []
+    for output in outputs:
+        last = found[-1] if found else {}
+        if output["output_type"] == "stream" and output["name"] == last.get("name"):
+            last["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
 
 
 def give_back(app: Sphinx, exception: Exception | None) -> None:

@@ -84,7 +84,9 @@ def take_markers(doctree: nodes.document) -> list[Marker]:
     for node, _ in places:
         node.parent.remove(node)
     return [
-        Marker(node.source or doctree["source"], node.line or 1, node["want"], node["words"], before)
+        Marker(
+            node.source or doctree["source"], node.line or 1, node["want"], node["words"], before
+        )
         for node, before in places
     ]
 
