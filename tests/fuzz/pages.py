@@ -110,12 +110,13 @@ class FuzzPage:
 
 _BLOCK = {
     ".md": re.compile(
-        r"\n+[ ]*(?P<fence>`{3,}|~{3,}|:{3,})\s*\{expect-output\}[^\n]*\n(?:.*?\n)??[ ]*(?P=fence)[`~:]*"
-        r"(?=\n|$)",
+        r"\n+[ ]*(?P<fence>`{3,}|~{3,}|:{3,})\s*\{expect-output\}[^\n]*\n"
+        r"(?:.*?\n)??[ ]*(?P=fence)[`~:]*(?=\n|$)",
         re.DOTALL,
     ),
     ".rst": re.compile(
-        r"\n+(?P<indent>[ \t]*)\.\. expect-output::[^\n]*(?:\n[ \t]*(?=\n)|\n(?P=indent)[ \t]+[^\n]*)*"
+        r"\n+(?P<indent>[ \t]*)\.\. expect-output::[^\n]*"
+        r"(?:\n[ \t]*(?=\n)|\n(?P=indent)[ \t]+[^\n]*)*"
     ),
 }
 
@@ -212,7 +213,9 @@ def _rst(
         body_text = _indented(body, indent + "   ")
         cell += "\n" * rng.choice([1, 1, 2, 3])
         block = f"{indent}.. expect-output::{words}\n\n{body_text}\n"
-    after = rng.choice(["\n", "\nProse after it.\n\n", f"\nA heading {index}\n-----------------\n\n"])
+    after = rng.choice(
+        ["\n", "\nProse after it.\n\n", f"\nA heading {index}\n-----------------\n\n"]
+    )
     return [before, Placed(made, state, body, cell, block), after]
 
 
