@@ -86,25 +86,29 @@ class FuzzPage:
             return "a line break"
         if self.newline == "\n" and "\r" in text:
             return "a carriage return"
-        text, place = text.replace("\r\n", "\n"), 0
+        text, place = text.replace("\r\n", "\n") + "\n", 0
         for part in self.parts:
             if isinstance(part, str):
                 if not text.startswith(part, place):
                     return f"{text[place : place + 60]!r} in place of {part[:60]!r}"
                 place += len(part)
                 continue
-            if not text.startswith(part.cell.rstrip("\n"), place):
-                return f"{text[place : place + 60]!r} in place of {part.cell[:60]!r}"
-            place += len(part.cell.rstrip("\n"))
-            if part.segment.text:
+            kept = part.cell + part.block
+            if part.state in ("missing", "wrong"):
+                kept = part.cell.rstrip("\n")
+            if not text.startswith(kept, place):
+                return f"{text[place : place + 60]!r} in place of {kept[:200]!r}"
+            place += len(kept)
+            if part.state in ("missing", "wrong"):
                 found = _BLOCK[self.suffix].match(text, place)
                 if not found:
-                    return f"no block at {text[place : place + 60]!r}"
+                    return f"no block at {text[place : place + 60]!r}, below {part.cell[-200:]!r}"
                 place = found.end()
-            if part.state in ("right", "loosened") and part.block.strip() not in text:
-                return f"a block that agreed is gone: {part.block[:80]!r}"
-            rest = re.compile(r"\n*").match(text, place)
-            place = rest.end() if rest else place
+                if not text.startswith("\n", place):
+                    return f"{text[place : place + 60]!r} in place of a line break"
+                place += 1
+        if text[place:].strip("\n"):
+            return f"{text[place : place + 60]!r} at the end"
         return None
 
 
@@ -116,7 +120,7 @@ _BLOCK = {
     ),
     ".rst": re.compile(
         r"\n+(?P<indent>[ \t]*)\.\. expect-output::[^\n]*"
-        r"(?:\n[ \t]*(?=\n)|\n(?P=indent)[ \t]+[^\n]*)*"
+        r"(?:(?:\n[ \t]*)*\n(?P=indent)[ \t]+[^\s][^\n]*)*"
     ),
 }
 
