@@ -154,9 +154,9 @@ def _state(rng: random.Random, made: Segment) -> tuple[str, str]:
     elif state == "wrong":
         changed = wrong(rng, made.text, bool(made.words))
         if changed is None or not changed.strip():
-            return "right", text
+            return "right", text.rstrip("\n")
         text = escaped(changed)
-    return state, "" if state == "missing" else text
+    return state, "" if state == "missing" else text.rstrip("\n")
 
 
 def _fence(rng: random.Random, body: str, character: str) -> str:
