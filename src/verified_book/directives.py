@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from verified_book.outputs.lines import true_place
 from verified_book.records import Failure, record_of
 
 
@@ -28,6 +30,17 @@ class CheckedDirective(SphinxDirective):
         class_option=directives.unchanged
     )  # MyST skips an empty one
     has_content = True
+
+    def get_source_info(self) -> tuple[str, int]:
+        """The file and the line of the directive, from 1."""
+        source, line = super().get_source_info()
+        if source == self.env.doc2path(self.env.docname):
+            return true_place(self.env, source, line)
+        return source, line
+
+    def set_source_info(self, node: nodes.Node) -> None:
+        """Gives a node the place of the directive."""
+        node.source, node.line = self.get_source_info()
 
     def fail(self, message: str, remedy: str) -> None:
         """Records a failure at the place of this directive."""

@@ -71,6 +71,11 @@ def prepare(app: Sphinx, config: Config) -> None:
     for old in made[max(config.verified_book_caches_kept - 1, 0) :]:
         shutil.rmtree(old, ignore_errors=True)
 
+    # Where the build lies within the book, as MyST-NB's notebooks do, they are no pages of it.
+    for made_by_build in (caches, Path(app.outdir).parent / "jupyter_execute", Path(app.outdir)):
+        if made_by_build.is_relative_to(app.srcdir) and made_by_build != Path(app.srcdir):
+            config.exclude_patterns.append(made_by_build.relative_to(app.srcdir).as_posix())
+
     toc = Path(app.srcdir, getattr(config, "external_toc_path", "") or "_toc.yml")
     if toc.is_file():
         config.verified_book_toc = hashlib.sha256(toc.read_bytes()).hexdigest()[:16]

@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 from sphinx.application import Sphinx
 
 from verified_book.outputs import client
+from verified_book.outputs.lines import in_cell
 from verified_book.outputs.shown import Look, Piece, evidence_of, pieces, plain
 
 _HIDES_OUTPUT = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
@@ -112,8 +113,10 @@ def _places(
         return
     lines = notebook.metadata.get("source_map")
     for number in numbers:
-        # MyST-NB's map has the line below each opening fence, counted from 0.
-        yield doctree["source"], lines[number] if lines else 1
+        if lines:  # MyST-NB's map has the line below each opening fence, counted from 0
+            yield doctree["source"], lines[number]
+        else:
+            yield in_cell(doctree["source"], number + 1), 1
 
 
 def _look(app: Sphinx, metadata: dict[str, Any]) -> Look:

@@ -15,6 +15,7 @@ from myst_nb.core.execute import NotebookClientBase
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 _KEY = "verified_book_client"
 _create_client = myst_nb_parser.create_client
@@ -67,10 +68,15 @@ def give_back(app: Sphinx, exception: Exception | None) -> None:
     myst_nb_parser.create_client = _create_client
 
 
-def notebook_of_page(app: Sphinx) -> NotebookNode | None:
+def notebook_in(env: BuildEnvironment) -> NotebookNode | None:
     """The notebook of the page that is being read, with its outputs; None if it has none."""
-    client = app.env.temp_data.get(_KEY)
+    client = env.temp_data.get(_KEY)
     return client.notebook if client is not None else None
+
+
+def notebook_of_page(app: Sphinx) -> NotebookNode | None:
+    """The same, by the application."""
+    return notebook_in(app.env)
 
 
 def configuration(app: Sphinx) -> NbParserConfig:

@@ -84,4 +84,9 @@ def _texts(doctree: nodes.document, cells: list[Cell]) -> list[str]:
     """All that the page shows, runs or leaves out as plain text."""
     literal = nodes.literal_block | nodes.doctest_block | nodes.comment | nodes.raw | nodes.literal
     shown = [node.astext() for node in doctree.findall(lambda node: isinstance(node, literal))]
-    return shown + [cell.code for cell in cells if cell.code not in shown]
+    return shown + [cell.code for cell in cells if not _shows_code(cell)]
+
+
+def _shows_code(cell: Cell) -> bool:
+    blocks = cell.node.findall(nodes.literal_block) if cell.node is not None else ()
+    return any(block.astext() == cell.code for block in blocks)

@@ -17,6 +17,7 @@ from sphinx.util import logging
 from verified_book import accepting, records
 from verified_book.outputs import client, expected, lexical, source
 from verified_book.outputs.cells import Cell, cells_of, unfinished
+from verified_book.outputs.front_matter import page_settings
 from verified_book.records import Failure, PageRecord, record_of
 
 logger = logging.getLogger(__name__)
@@ -95,9 +96,8 @@ def _executed(app: Sphinx) -> bool:
 
 def _requires_all(app: Sphinx, check: PageCheck) -> bool:
     """Whether each output of the page that is being read must have a block."""
-    own = app.env.metadata.get(app.env.docname, {}).get("verified_book")
-    value = own.get("require") if isinstance(own, dict) else own
-    value = app.config.verified_book_require if value is None else value
+    own = page_settings(app.env, app.env.docname)
+    value = own.get("require", app.config.verified_book_require)
     if value not in ("all", "marked"):
         source = app.env.doc2path(app.env.docname)
         message = f"verified_book_require: {value!r} is neither 'all' nor 'marked'"
@@ -116,6 +116,9 @@ def _time_limit(app: Sphinx, cells: list[Cell]) -> list[Failure]:
     if error == "CellTimeoutError":
         message = f"the cell ran past its time limit of {limit} seconds; no later cell has run"
         remedy = "Make the cell faster, or raise `execute.timeout` in _config.yml."
+    elif error == "NoSuchKernel":
+        message = "the kernel of this page is not installed; no cell has run"
+        remedy = "Install it, or name another in the front matter."
     else:
         message = f"{error} in this cell or the one after it; no later cell has run"
         remedy = "Run the page as a notebook to see more; a kernel may die of too little memory."
@@ -216,8 +219,7 @@ def coverage(app: Sphinx, pages: dict[str, PageRecord]) -> list[str]:
 
 def _short(app: Sphinx, source: str) -> str:
     """A page's path within the book."""
-    path, base = Path(source), Path(app.srcdir)
-    return path.relative_to(base).as_posix() if path.is_relative_to(base) else source
+    return source.removeprefix(f"{Path(app.srcdir).as_posix()}/")
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:

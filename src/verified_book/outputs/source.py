@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 from verified_book.records import Failure, record_of
 
@@ -46,10 +47,15 @@ def remember(app: Sphinx, docname: str, content: list[str]) -> None:
     record_of(app.env, docname).digests[str(path)] = hashlib.sha256(data).hexdigest()
 
 
-def of_page(app: Sphinx) -> Source | None:
+def page_in(env: BuildEnvironment) -> Source | None:
     """The source of the page that is being read."""
-    found: Source | None = app.env.temp_data.get(_KEY)
+    found: Source | None = env.temp_data.get(_KEY)
     return found
+
+
+def of_page(app: Sphinx) -> Source | None:
+    """The same, by the application."""
+    return page_in(app.env)
 
 
 def odd_line_breaks(app: Sphinx) -> list[Failure]:
