@@ -62,7 +62,8 @@ def _in_open_fences(text: str) -> set[int]:
     One that shall be shown stands in a fence that is closed, and longer or of the other kind.
     """
     found: set[int] = set()
-    opened, inside = "", []
+    opened = ""
+    inside: list[int] = []
     for number, line in enumerate(text.split("\n"), start=1):
         match = _FENCE.match(line)
         if match is None:
