@@ -80,6 +80,25 @@ OUTPUTS = (
     ),
 )
 
+KERNELS = (
+    Setting(
+        "verified_book_transport",
+        "auto",
+        (str,),
+        "",
+        "How kernels are talked to: by sockets of their own (`ipc`), by network ports (`tcp`), or, "
+        "with `auto`, by sockets where platform and kernel know them.",
+    ),
+    Setting(
+        "verified_book_data",
+        [],
+        (list, tuple),
+        "env",
+        "Patterns, from the book's folder, of files that the outputs of all pages depend on. "
+        "Those that Python cells open below that folder are noticed without.",
+    ),
+)
+
 CLAIMS = (
     Setting(
         "verified_book_notes",

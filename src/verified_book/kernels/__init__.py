@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
+from verified_book import settings
 from verified_book.kernels import cache, clients, damage, files, readers
 from verified_book.kernels.build import Kernels
 from verified_book.kernels.patches import Replacements
@@ -90,7 +91,7 @@ def finish(app: Sphinx, error: Exception | None = None) -> None:
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers the configuration and the events."""
     app.setup_extension("myst_nb")
-    app.add_config_value("verified_book_transport", "auto", "", [str])
+    settings.register(app, settings.KERNELS)
     app.connect("builder-inited", prepare, priority=800)
     app.connect("env-before-read-docs", before_reading)
     app.connect("env-updated", after_reading)

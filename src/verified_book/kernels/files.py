@@ -118,6 +118,8 @@ def declared(app: Sphinx, metadata: Any) -> list[str]:
 def _front_matter(app: Sphinx, metadata: Any) -> list[str]:
     """The patterns that a page's front matter declares."""
     own = metadata.get("verified_book") or {}
+    if isinstance(own, str):  # a single word says what needs a block
+        return []
     wanted = own.get("data", []) if hasattr(own, "get") else None
     if not isinstance(wanted, list) or not all(isinstance(item, str) for item in wanted):
         _warn(
@@ -251,7 +253,6 @@ def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEn
 
 def setup(app: Sphinx) -> None:
     """Keeps the files in step with the pages."""
-    app.add_config_value("verified_book_data", [], "env", [list, tuple])
     app.connect("config-inited", check_configuration)
     app.connect("doctree-read", read_docinfo, priority=300)  # before RST cells run
     app.connect("doctree-read", check_page, priority=900)
