@@ -41,6 +41,8 @@ class Edit:
         new: What the block shall say: an expected text, not yet escaped for its format.
         words: What stands after the name of the directive.
         mends: The failure that stays if the edit is refused.
+        got: What the block is held against.
+        cell_line: The line of the cell's directive, from 1.
     """
 
     source: str
@@ -50,6 +52,23 @@ class Edit:
     new: str
     words: tuple[str, ...]
     mends: Failure
+    got: str
+    cell_line: int
+
+
+@dataclass(frozen=True)
+class FileAsRead:
+    """A file that a page was parsed from.
+
+    Attributes:
+        data: All that it said.
+        starts: The lines, from 0, at which what was parsed of it may begin.
+        as_in_file: Whether that was parsed: another extension may have rewritten it.
+    """
+
+    data: bytes
+    starts: frozenset[int] = frozenset({0})
+    as_in_file: bool = True
 
 
 @dataclass(frozen=True)
@@ -66,13 +85,16 @@ class PageRecord:
     """All that is remembered of one page.
 
     Attributes:
-        digests: The SHA-256 of each file with blocks of the page, when it was parsed.
+        files: What the page was parsed from, by path; kept until pending edits are carried out.
+        settled: File, body and code of each block and each cell without one that need no edit and
+            stand in a file that the page includes.
         checked: How many outputs of each kind an expected block is held against.
     """
 
     failures: list[Failure] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
-    digests: dict[str, str] = field(default_factory=dict)
+    files: dict[str, FileAsRead] = field(default_factory=dict)
+    settled: list[tuple[str, str | None, str]] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
     unchecked: list[Unchecked] = field(default_factory=list)
 

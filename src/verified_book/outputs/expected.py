@@ -47,9 +47,14 @@ class ExpectOutput(CheckedDirective):
         if not isinstance(self.state, states.RSTState):
             return tuple(" ".join(self.arguments).split()), "\n".join(self.content)
         # docutils would take text without an empty line above it for an argument.
-        head, *body = self.block_text.split("\n")
-        text = textwrap.dedent("\n".join(body)).strip("\n")
-        return tuple(head.partition("::")[2].split()), text
+        return words_and_text(self.block_text)
+
+
+def words_and_text(directive: str) -> tuple[tuple[str, ...], str]:
+    """What stands after the name of a reStructuredText directive, and what stands below it."""
+    head, *body = directive.split("\n")
+    text = textwrap.dedent("\n".join(body)).strip("\n")
+    return tuple(head.partition("::")[2].split()), text
 
 
 def runs_of(app: Sphinx) -> list[tuple[str, int]]:
@@ -84,7 +89,9 @@ def take_markers(doctree: nodes.document) -> list[Marker]:
     for node, _ in places:
         node.parent.remove(node)
     return [
-        Marker(node.source or doctree["source"], node.line or 1, node["want"], node["words"], before)
+        Marker(
+            node.source or doctree["source"], node.line or 1, node["want"], node["words"], before
+        )
         for node, before in places
     ]
 
@@ -111,6 +118,7 @@ class Comparison:
         edits: The rewritings that would mend failures, when the build accepts.
         checked: The indices of the cells whose output a block can refute.
         kinds: The kind of each output that is held against a block.
+        settled: File, body and code of the blocks that agree, and of cells that need none.
     """
 
     failures: list[Failure] = field(default_factory=list)
@@ -118,6 +126,7 @@ class Comparison:
     checked: set[int] = field(default_factory=set)
     kinds: list[str] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
+    settled: list[tuple[str, str | None, str]] = field(default_factory=list)
 
 
 def compare(
@@ -151,6 +160,8 @@ def compare(
         words = words_of.get(cell.index)
         if words is None and required and not _raised_in_earnest(cell):
             _require(app, cell, result)
+        if words is None and cell.index not in {edit.mends.cell for edit in result.edits}:
+            result.settled.append((cell.source, None, cell.code))
         checked = cell.index in result.checked
         for piece in cell.shown:
             if checked and piece.takes_part(words or ()):
@@ -174,6 +185,7 @@ def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> Non
     if not vacuous:
         result.checked.add(cell.index)
         if agree(want, with_digests_of(want, got), exact="exact" in words):
+            result.settled.append((marker.source, marker.want, cell.code))
             return
     if vacuous:
         message = (
@@ -186,7 +198,7 @@ def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> Non
     else:
         failure = _difference(app, cell, marker, want, got)
     if accepting.is_on() and got:
-        _mend(cell, marker.source, marker.line, marker.want, words, failure, result)
+        _mend(cell, (marker.source, marker.line), marker.want, words, failure, result)
     else:
         result.failures.append(failure)
 
@@ -203,24 +215,23 @@ def _require(app: Sphinx, cell: Cell, result: Comparison) -> None:
     )
     failure = Failure(cell.source, cell.line, message, remedy, cell.index)
     if accepting.is_on():
-        _mend(cell, cell.source, cell.line, None, (), failure, result)
+        _mend(cell, (cell.source, cell.line), None, (), failure, result)
     else:
         result.failures.append(failure)
 
 
 def _mend(
     cell: Cell,
-    source: str,
-    line: int,
+    place: tuple[str, int],
     old: str | None,
     words: tuple[str, ...],
     failure: Failure,
     result: Comparison,
 ) -> None:
-    new = pattern_of(cell.shown, words, escape)
+    new, got = pattern_of(cell.shown, words, escape), text_of(cell.shown, words)
     if "digest" not in words:
-        new = without_digests(new)
-    result.edits.append(Edit(source, line, old, cell.code, new, words, failure))
+        new, got = without_digests(new), without_digests(got)
+    result.edits.append(Edit(*place, old, cell.code, new, words, failure, got, cell.line))
     result.checked.add(cell.index)
 
 

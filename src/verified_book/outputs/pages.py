@@ -15,6 +15,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from verified_book import accepting, records
+from verified_book.accepting import twice
 from verified_book.outputs import client, expected, lexical, source
 from verified_book.outputs.cells import Cell, cells_of, unfinished
 from verified_book.outputs.front_matter import page_settings
@@ -77,9 +78,16 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     check.checked = result.checked
     record.edits = result.edits
     record.checked, record.unchecked = Counter(result.kinds), result.unchecked
-    for edit in record.edits:  # in a file that the page includes
-        if edit.source not in record.digests and Path(edit.source).is_file():
-            record.digests[edit.source] = source.digest_of(edit.source)
+    page = app.env.doc2path(app.env.docname)
+    record.settled = [
+        (str(Path(path).resolve()), old, code)
+        for path, old, code in result.settled
+        if path != page
+    ]
+    if record.edits and accepting.is_twice():
+        record.edits = twice.masked(app, cells, record.edits)
+    if not record.edits and not record.settled:
+        record.files = {}
     app.emit("verified-book-page", doctree, check)
     record.failures += check.failures
 
