@@ -19,15 +19,15 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the directives, the checks and what they need of Sphinx."""
     # Here, since a cell that imports `verified_book.figures` needs none of it, and Sphinx and
     # MyST-NB take two seconds of every chapter's time.
-    from verified_book import outputs, records, settings, sources
+    from verified_book import kernels, outputs, records, settings, sources
 
     app.setup_extension("myst_nb")
     settings.register(app, settings.OUTPUTS)
-    for module in (records, sources, outputs):
+    for module in (records, sources, kernels, outputs):
         module.setup(app)
     return {
         "version": __version__,
-        "env_version": 2,
+        "env_version": 3,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

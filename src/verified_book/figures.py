@@ -9,12 +9,12 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 # After Okabe and Ito, who chose theirs for readers with any color vision. On a page each is darker
-# in light mode and lighter in dark mode, so that words in it can be read; the stylesheet says how.
+# in light mode and lighter in dark mode, so that words in it can be read; book.css says how.
 PALETTE = ("#0b84c4", "#d9730d", "#1f9e77", "#c266a7", "#b59a00", "#8a8a8a")
 
 _REPLACED = {
     r"<metadata>.*?</metadata>": "",
-    r"<style.*?</style>": "",  # it would hold for the whole page; our stylesheet has it
+    r"<style.*?</style>": "",  # it would hold for the whole page; the book's stylesheet has it
     r"#000000": "currentColor",
     r"fill: #ffffff": "fill: var(--pst-color-background, transparent)",
     r'(<svg[^>]*?) width="[^"]*"': r"\1",

@@ -14,14 +14,15 @@ class Setting:
     """A value of `conf.py`, or of `sphinx.config` in a Jupyter Book's `_config.yml`.
 
     Attributes:
-        rebuild: What a change makes Sphinx read again: every page ("env") or none ("").
+        rebuild: What a change makes Sphinx do again: read every page ("env"), write it ("html") or
+            nothing ("").
         purpose: What it does, in a sentence.
     """
 
     name: str
     default: Any
     types: tuple[type, ...]
-    rebuild: Literal["env", ""]
+    rebuild: Literal["env", "html", ""]
     purpose: str
 
 
@@ -79,6 +80,65 @@ OUTPUTS = (
     ),
 )
 
+KERNELS = (
+    Setting(
+        "verified_book_transport",
+        "auto",
+        (str,),
+        "",
+        "How kernels are talked to: by sockets of their own (`ipc`), by network ports (`tcp`), or, "
+        "with `auto`, by sockets where platform and kernel know them.",
+    ),
+    Setting(
+        "verified_book_data",
+        [],
+        (list, tuple),
+        "env",
+        "Patterns, from the book's folder, of files that the outputs of all pages depend on. "
+        "Those that Python cells open below that folder are noticed without.",
+    ),
+)
+
+CLAIMS = (
+    Setting(
+        "verified_book_notes",
+        {},
+        (dict,),
+        "env",
+        "What claims are about: the names that `:note:` may have, each with its title. "
+        "Where none are named, the option may be left out, and no note is shown.",
+    ),
+    Setting(
+        "verified_book_claim_remedy",
+        "Assert something in one of its cells, or expect an output.",
+        (str,),
+        "env",
+        "What the build advises when the proof of a claim cannot fail.",
+    ),
+)
+
+OFFLINE = (
+    Setting(
+        "verified_book_offline_leaves_out",
+        ["**/*.map"],
+        (list, tuple),
+        "",
+        "Patterns, from the site's `_static` folder, of files that no page needs. "
+        "They are removed, and the tags that load them.",
+    ),
+)
+
+NOTEBOOKS = (
+    Setting(
+        "verified_book_notebook_link",
+        "Download this page as a notebook",
+        (str,),
+        "html",
+        "The words of the link below a page with cells, where the theme has no download menu; "
+        "empty for none.",
+    ),
+)
+
 PARALLEL = (
     Setting(
         "verified_book_jobs",
@@ -87,6 +147,14 @@ PARALLEL = (
         "",
         "How many processes read pages; 0 is one for each core. "
         "A number on the command line (`-j`) comes first.",
+    ),
+    Setting(
+        "verified_book_parallel_safe",
+        ["sphinx_jupyterbook_latex", "sphinx_multitoc_numbering", "sphinx_proof"],
+        (list, tuple),
+        "",
+        "Extensions whose pages can be read in parallel although they do not say so, or although "
+        "their domain cannot be merged: it holds nothing.",
     ),
 )
 

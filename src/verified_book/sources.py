@@ -3,6 +3,7 @@
 Neither Sphinx nor jupyter-cache knows that a page depends on them, and both would show stale pages.
 Their digests become part of two configuration values, so a change reads every page again.
 One of code or versions runs in an execution cache of its own; undone, it finds its old one again.
+A new title is on every page, too: in the sidebar.
 """
 
 import glob
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError
 
 _PREFIX = "verified-book-"
@@ -79,7 +81,16 @@ def prepare(app: Sphinx, config: Config) -> None:
         config.verified_book_toc = hashlib.sha256(toc.read_bytes()).hexdigest()[:16]
 
 
+def retitled_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """All pages if the title of one has changed, to be written again."""
+    before = getattr(env, "verified_book_titles", None)
+    titles = {name: title.astext() for name, title in env.titles.items()}
+    env.verified_book_titles = titles  # type: ignore[attr-defined]  # Sphinx's way to extend it
+    return sorted(env.found_docs) if titles != before else []
+
+
 def setup(app: Sphinx) -> None:
     """Registers what to watch."""
     app.add_config_value("verified_book_toc", "", "env", (str,))
     app.connect("config-inited", prepare)
+    app.connect("env-updated", retitled_pages)

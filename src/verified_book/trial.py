@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 _SETTINGS = """
-extensions = ["verified_book"]
+extensions = ["verified_book.claims"]
 master_doc = "page"
 verified_book_notes = {"book": "this book"}
 nb_execution_mode = "force"

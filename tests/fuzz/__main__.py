@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.fuzz.pages import FuzzPage, make_page
+from tests.fuzz.pages import make_page
 
 SETTINGS = """\
 extensions = ["verified_book", "verified_book.parallel"]
@@ -52,9 +52,7 @@ class Book:
         return run.returncode, run.stdout + run.stderr
 
     def failures(self, log: str) -> dict[tuple[str, int], str]:
-        return {
-            (Path(path).name, int(line)): message for path, line, message in PLACE.findall(log)
-        }
+        return {(Path(path).name, int(line)): message for path, line, message in PLACE.findall(log)}
 
     def stored(self) -> dict[str, bytes]:
         return {name: (self.folder / name).read_bytes() for name in self.pages}

@@ -70,7 +70,9 @@ def _letter(rng: random.Random, text: str) -> str | None:
 
 def _less(rng: random.Random, text: str) -> str | None:
     lines = text.split("\n")
-    full = [index for index, line in enumerate(lines) if _LETTER.search(line) or _DIGIT.search(line)]
+    full = [
+        index for index, line in enumerate(lines) if _LETTER.search(line) or _DIGIT.search(line)
+    ]
     if len(full) < 2:
         return None
     del lines[rng.choice(full)]

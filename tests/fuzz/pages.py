@@ -86,36 +86,41 @@ class FuzzPage:
             return "a line break"
         if self.newline == "\n" and "\r" in text:
             return "a carriage return"
-        text, place = text.replace("\r\n", "\n"), 0
+        text, place = text.replace("\r\n", "\n") + "\n", 0
         for part in self.parts:
             if isinstance(part, str):
                 if not text.startswith(part, place):
                     return f"{text[place : place + 60]!r} in place of {part[:60]!r}"
                 place += len(part)
                 continue
-            if not text.startswith(part.cell.rstrip("\n"), place):
-                return f"{text[place : place + 60]!r} in place of {part.cell[:60]!r}"
-            place += len(part.cell.rstrip("\n"))
-            if part.segment.text:
+            kept = part.cell + part.block
+            if part.state in ("missing", "wrong"):
+                kept = part.cell.rstrip("\n")
+            if not text.startswith(kept, place):
+                return f"{text[place : place + 60]!r} in place of {kept[:200]!r}"
+            place += len(kept)
+            if part.state in ("missing", "wrong"):
                 found = _BLOCK[self.suffix].match(text, place)
                 if not found:
-                    return f"no block at {text[place : place + 60]!r}"
+                    return f"no block at {text[place : place + 60]!r}, below {part.cell[-200:]!r}"
                 place = found.end()
-            if part.state in ("right", "loosened") and part.block.strip() not in text:
-                return f"a block that agreed is gone: {part.block[:80]!r}"
-            rest = re.compile(r"\n*").match(text, place)
-            place = rest.end() if rest else place
+                if not text.startswith("\n", place):
+                    return f"{text[place : place + 60]!r} in place of a line break"
+                place += 1
+        if text[place:].strip("\n"):
+            return f"{text[place : place + 60]!r} at the end"
         return None
 
 
 _BLOCK = {
     ".md": re.compile(
-        r"\n+[ ]*(?P<fence>`{3,}|~{3,}|:{3,})\s*\{expect-output\}[^\n]*\n(?:.*?\n)??[ ]*(?P=fence)[`~:]*"
-        r"(?=\n|$)",
+        r"\n+[ ]*(?P<fence>`{3,}|~{3,}|:{3,})\s*\{expect-output\}[^\n]*\n"
+        r"(?:.*?\n)??[ ]*(?P=fence)[`~:]*(?=\n|$)",
         re.DOTALL,
     ),
     ".rst": re.compile(
-        r"\n+(?P<indent>[ \t]*)\.\. expect-output::[^\n]*(?:\n[ \t]*(?=\n)|\n(?P=indent)[ \t]+[^\n]*)*"
+        r"\n+(?P<indent>[ \t]*)\.\. expect-output::[^\n]*"
+        r"(?:(?:\n[ \t]*)*\n(?P=indent)[ \t]+[^\s][^\n]*)*"
     ),
 }
 
@@ -149,9 +154,9 @@ def _state(rng: random.Random, made: Segment) -> tuple[str, str]:
     elif state == "wrong":
         changed = wrong(rng, made.text, bool(made.words))
         if changed is None or not changed.strip():
-            return "right", text
+            return "right", text.rstrip("\n")
         text = escaped(changed)
-    return state, "" if state == "missing" else text
+    return state, "" if state == "missing" else text.rstrip("\n")
 
 
 def _fence(rng: random.Random, body: str, character: str) -> str:
@@ -212,7 +217,9 @@ def _rst(
         body_text = _indented(body, indent + "   ")
         cell += "\n" * rng.choice([1, 1, 2, 3])
         block = f"{indent}.. expect-output::{words}\n\n{body_text}\n"
-    after = rng.choice(["\n", "\nProse after it.\n\n", f"\nA heading {index}\n-----------------\n\n"])
+    after = rng.choice(
+        ["\n", "\nProse after it.\n\n", f"\nA heading {index}\n-----------------\n\n"]
+    )
     return [before, Placed(made, state, body, cell, block), after]
 
 

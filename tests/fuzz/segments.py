@@ -160,7 +160,9 @@ def both(rng: random.Random) -> Segment:
 
 def colored(rng: random.Random) -> Segment:
     word, value = rng.choice(WORDS), number(rng)
-    return Segment(f"print('\\x1b[1;31m{word}\\x1b[0m \\x1b[38;5;9m{value}\\x1b[m')", f"{word} {value}")
+    return Segment(
+        f"print('\\x1b[1;31m{word}\\x1b[0m \\x1b[38;5;9m{value}\\x1b[m')", f"{word} {value}"
+    )
 
 
 def separated(rng: random.Random) -> Segment:
@@ -181,7 +183,8 @@ def silent(rng: random.Random) -> Segment:
     value = rng.choice(
         [
             "quiet = '''\n```{expect-output}\nnot a block\n```\n\n\n'''",
-            "def f():\n    '''Docstring.\n\n    .. expect-output::\n\n       no\n\n    ```{expect-output}\n    no\n    ```\n    '''",
+            "def f():\n    '''Docstring.\n\n    .. expect-output::\n\n       no\n\n"
+            "    ```{expect-output}\n    no\n    ```\n    '''",
             "# ```{expect-output}\nx = 1",
             "x = 2;",
             "import sys",
@@ -214,7 +217,9 @@ def long(rng: random.Random) -> Segment:
 
 
 def exact(rng: random.Random) -> Segment:
-    rows = [" " * rng.randint(0, 6) + rng.choice(WORDS) + "  " + rng.choice(WORDS) for _ in range(3)]
+    rows = [
+        " " * rng.randint(0, 6) + rng.choice(WORDS) + "  " + rng.choice(WORDS) for _ in range(3)
+    ]
     text = "\n".join(["left edge", *rows])
     return Segment(f"print({text!r})", text, words=("exact",))
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from verified_book.claims import VERDICTS
+from verified_book.claims.claim import VERDICTS
 
 pytestmark = pytest.mark.xdist_group("site")
 

@@ -25,7 +25,8 @@ sphinx:
   recursive_update: true
   config:
     extensions: [sphinx_togglebutton, myst_nb, jupyter_book, sphinx_comments, sphinx_external_toc,
-      sphinx_book_theme, sphinx_exercise, sphinx_multitoc_numbering, verified_book]
+      sphinx_book_theme, sphinx_exercise, sphinx_multitoc_numbering, verified_book.claims,
+      verified_book.notebooks, verified_book.offline, verified_book.parallel]
     verified_book_sources: [../src/**/*.py]
     verified_book_distributions: [numpy]
     verified_book_notes: {book: this book, other: other notes}
@@ -252,23 +253,56 @@ class Book:
 
     def run(self, command: Sequence[str], site: Path, accept: bool = False) -> Build:
         """Runs a command in the folder of the book."""
-        path = os.pathsep.join([str(self.folder / "src"), os.environ.get("PYTHONPATH", "")])
-        environment = {
-            **os.environ,
-            "PYTHONPATH": path,
-            "VERIFIED_BOOK_ACCEPT": "1" if accept else "",
-        }
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=100,
-        )
-        log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
-        files = [*site.glob("**/*.html"), *site.glob("claims.json")]
-        pages = {str(path.relative_to(site)): path.read_text(encoding="utf-8") for path in files}
-        return Build(done.returncode, log, site, pages)
+        return run(command, site, self.folder, accept)
+
+
+def run(
+    command: Sequence[str], site: Path, folder: Path | None = None, accept: bool = False
+) -> Build:
+    """Runs a command in a folder whose `src` it can import from."""
+    path = os.environ.get("PYTHONPATH", "")
+    if folder is not None:
+        path = os.pathsep.join([str(folder / "src"), path])
+    environment = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "VERIFIED_BOOK_ACCEPT": "1" if accept else "",
+    }
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    files = [*site.glob("**/*.html"), *site.glob("claims.json")]
+    pages = {str(path.relative_to(site)): path.read_text(encoding="utf-8") for path in files}
+    return Build(done.returncode, log, site, pages)
+
+
+def sphinx_build(
+    folder: Path, conf: str, pages: Mapping[str, str], *options: str, status: int = 0
+) -> Build:
+    """Writes a book for plain Sphinx and builds it strictly, as it stands, into `folder/site`.
+
+    Args:
+        folder: Where it is built; `folder/book` may have other files already.
+        conf: Its `conf.py`.
+        pages: Its files, by name.
+        options: What else the command line has.
+        status: The exit status that is expected; one that differs fails the test with the log.
+    """
+    book, site = folder / "book", folder / "site"
+    for name, text in {"conf.py": conf, **pages}.items():
+        path = book / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    strict = ["-W", "-n", "--keep-going", "--no-color"]
+    build = run([sys.executable, "-m", "sphinx", *strict, *options, str(book), str(site)], site)
+    if build.status != status:
+        raise AssertionError(f"status {build.status}, expected {status}:\n{build.log}")
+    return build

@@ -81,6 +81,7 @@ def chapter(kind: str) -> list[Part]:
         cell("print('no code')", tags="remove-input"),
         expect("no code"),
         cell("raise ValueError('for the reader')", tags="raises-exception, hide-output"),
+        expect("ValueError: for the reader"),
         cell("import sys\nprint('a log', file=sys.stderr)", tags="allow-stderr"),
         cell("never", tags="skip-execution"),
         cell("from IPython.display import HTML\nHTML('<b>shown</b>')"),
@@ -131,7 +132,10 @@ def claim_box(text: str, name: str) -> str:
 
 def test_it_is_green_and_says_what_it_checked(build: Build):
     assert build.status == 0, build.log
-    assert "verified_book: 18 outputs as expected, 10 claims settled\n" in build.log
+    summary = "22 outputs as expected, 4 not checked, 10 claims settled"
+    assert f"verified_book: {summary}\n" in build.log
+    for kind in ("html", "stderr"):
+        assert re.search(f"not checked: 2 {kind} \\(deep/two.rst \\d+; one.md \\d+\\)\n", build.log)
     assert build.failures == []
 
 

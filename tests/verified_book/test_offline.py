@@ -1,38 +1,39 @@
-"""A site without its own MathJax, or with scripts that no page needs, is noticed."""
+"""A site that asks another host for MathJax, or has files that its author left out, is noticed."""
 
 import re
-import subprocess
-import sys
+from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from sphinx.errors import ExtensionError
 
+from tests.verified_book.books import sphinx_build
 from verified_book import offline
 
 pytestmark = pytest.mark.xdist_group("offline")
 
+CONF = 'extensions = ["verified_book.offline"]\nhtml_theme = "sphinx_book_theme"\n'
+LEAVE_OUT = 'verified_book_offline_leaves_out = ["**/*.map", "scripts/fontawesome.js*"]\n'
 PAGES = {
-    "conf.py": 'extensions = ["verified_book"]\nhtml_theme = "sphinx_book_theme"\n',
     "index.rst": "Index\n=====\n\n.. toctree::\n\n   maths\n",
     "maths.rst": "Title :math:`x`\n===============\n\n.. math:: y = \\cancel{x}\n",
 }
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("book")
-    for name, text in PAGES.items():
-        folder.joinpath(name).write_text(text)
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", folder, folder / "out"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder / "out"
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("offline")
+    return sphinx_build(folder, CONF + LEAVE_OUT, PAGES).site
+
+
+def html_of(site: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in site.glob("*.html")}
 
 
 @pytest.fixture
-def pages(site):
-    found = {file.name: file.read_text() for file in site.glob("*.html")}
+def pages(site) -> Mapping[str, str]:
+    found = html_of(site)
     assert {"index.html", "maths.html", "search.html", "genindex.html"} <= found.keys()
     return found
 
@@ -59,11 +60,35 @@ def test_no_page_names_another_host(pages):
         assert not [name for name in resources if re.match(r"(?:https?:)?//", name)]
 
 
-def test_script_for_added_icons_and_source_maps_are_gone(site, pages):
+def test_what_the_author_leaves_out_is_gone_with_its_tags(site, pages):
     assert not any("scripts/fontawesome.js" in page for page in pages.values())
     assert not list(site.rglob("scripts/fontawesome.js*"))
     assert not list(site.rglob("*.map"))
     assert list(site.rglob("fontawesome/webfonts/*.woff2"))
+
+
+def test_by_default_it_leaves_out_source_maps_only(tmp_path):
+    site = sphinx_build(tmp_path, CONF, PAGES).site
+    assert not list(site.rglob("*.map"))
+    assert list(site.rglob("scripts/fontawesome.js"))
+    assert "scripts/fontawesome.js" in html_of(site)["index.html"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "script"),
+    [
+        ('mathjax_path = "https://maths.example/mathjax.js"\n', "https://maths.example/mathjax.js"),
+        ('extensions += ["sphinx.ext.imgmath"]\n', None),
+        ('html_math_renderer = "mathjax"\nmathjax_path = "own/m.js"\n', "_static/own/m.js"),
+    ],
+    ids=["another host", "images", "a file of the book"],
+)
+def test_a_choice_of_the_author_stays(tmp_path, settings, script):
+    pages = {"index.rst": "Index\n=====\n\nNo maths.\n"} if script is None else PAGES
+    site = sphinx_build(tmp_path, CONF + settings, pages).site
+    scripts = re.findall(r'<script [^>]*src="([^"?]*)', html_of(site).get("maths.html", ""))
+    assert script is None or script in scripts
+    assert not site.joinpath("_static/mathjax").exists()
 
 
 def test_a_missing_package_is_named(monkeypatch):
@@ -79,3 +104,44 @@ def test_an_installation_without_a_list_of_files_is_noticed(monkeypatch):
     monkeypatch.setattr(offline.metadata, "files", lambda name: None)
     with pytest.raises(ExtensionError, match=r"tex-chtml\.js .*was not found"):
         offline.mathjax_files()
+
+
+HIDE = """\
+from importlib import metadata
+_files = metadata.files
+def files(name):
+    if name == "sphinx-mathjax-offline":
+        raise metadata.PackageNotFoundError(name)
+    return _files(name)
+metadata.files = files
+"""
+
+
+@pytest.mark.parametrize(
+    ("conf", "status"),
+    [
+        ('extensions = ["verified_book.offline"]\n', 2),
+        ('extensions = ["verified_book.offline"]\nmathjax_path = "m.js"\n', 0),
+        ('extensions = ["verified_book.claims"]\n', 0),
+    ],
+)
+def test_the_package_is_needed_only_where_it_was_chosen(tmp_path, conf, status):
+    build = sphinx_build(tmp_path, HIDE + conf, PAGES, status=status)
+    assert ("pip install sphinx-mathjax-offline" in build.log) is (status == 2)
+    assert "Traceback" not in build.log
+
+
+@pytest.mark.parametrize(
+    ("page", "left"),
+    [
+        ('<script src="_static/a/b.js"></script>\n<p>', "<p>"),
+        ('<script async src="../_static/a/b.js?v=1"></script><p>', "<p>"),
+        ('<link rel="preload" as="script" href="_static/a/b.js" />\n<p>', "<p>"),
+        ('<script src="_static/a/bxjs"></script>', None),
+        ('<script src="_static/c/a/b.js"></script>', None),
+        ('<script src="_static/a/b.json"></script>', None),
+        ('<a href="_static/a/b.js">b</a>', None),
+    ],
+)
+def test_tags_of_a_file(page, left):
+    assert offline.tags_of(["a/b.js"]).sub("", page) == (page if left is None else left)

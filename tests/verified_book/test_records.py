@@ -4,7 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from verified_book.records import PageRecord, all_claims, merge, purge, record_of, records
+from verified_book.records import Failure, PageRecord, merge, purge, record_of, records
+
+FIRST = Failure("a.md", 1, "wrong", "Mend it.")
+SECOND = Failure("b.md", 2, "wrong too", "Mend it.")
 
 
 @pytest.fixture
@@ -14,29 +17,28 @@ def env() -> SimpleNamespace:
 
 def test_a_page_gets_its_record_when_it_is_first_asked_for(env):
     record = record_of(env)
-    record.outputs_checked = 3
+    record.failures.append(FIRST)
     assert record_of(env, "here") is record
     assert record_of(env, "there") == PageRecord()
     assert set(records(env)) == {"here", "there"}
 
 
 def test_a_page_that_goes_is_forgotten(env):
-    record_of(env).claims.append("a claim")
-    record_of(env, "there").claims.append("another")
-    assert all_claims(env) == ["a claim", "another"]
+    record_of(env).failures.append(FIRST)
+    record_of(env, "there").failures.append(SECOND)
     purge(None, env, "here")
     purge(None, env, "unknown")
-    assert all_claims(env) == ["another"]
+    assert records(env) == {"there": PageRecord(failures=[SECOND])}
 
 
 def test_records_of_another_process_are_taken_over(env):
     other = SimpleNamespace(docname="there")
-    record_of(env, "here").outputs_checked = 1
-    record_of(env, "there").outputs_checked = 2
-    record_of(other, "here").outputs_checked = 10  # it has read "there" only
-    record_of(other, "there").outputs_checked = 20
+    for found, place, names in ((env, "mine", ["here", "there"]), (other, "theirs", ["there"])):
+        for name in names:
+            record_of(found, name).failures.append(Failure(place, 1, "", ""))
+    record_of(other, "here").failures.append(FIRST)  # it has read "there" only
     merge(None, env, {"there", "page without a record"}, other)
-    assert {name: record.outputs_checked for name, record in records(env).items()} == {
-        "here": 1,
-        "there": 20,
+    assert {name: found.failures[0].source for name, found in records(env).items()} == {
+        "here": "mine",
+        "there": "theirs",
     }

@@ -16,11 +16,10 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import docname_join
 from sphinx.util.nodes import make_refnode
 
-from verified_book.claims import VERDICTS
+from verified_book.claims.claim import VERDICTS, Claim
+from verified_book.claims.domain import ClaimsDomain, claims_domain
+from verified_book.claims.measurements import in_words, measured, summary
 from verified_book.directives import CheckedDirective
-from verified_book.measurements import in_words, measured, summary
-from verified_book.numbering import ordered_claims
-from verified_book.records import Claim, record_of
 
 
 class claims_index(nodes.General, nodes.Element):  # noqa: N801  # docutils names its nodes so
@@ -35,7 +34,7 @@ class ClaimsIndexDirective(CheckedDirective):
         self.check_options()
         if self.content:
             self.fail("claims-index: it has no content", "Remove what stands in it.")
-        record_of(self.env).has_index = True
+        claims_domain(self.env).indexes.add(self.env.docname)
         return [claims_index()]
 
 
@@ -50,25 +49,31 @@ class FillIndex(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         """Fills each placeholder of a page that is about to be written."""
         for place in list(self.document.findall(claims_index)):
-            claims = list(enumerate(ordered_claims(self.env), start=1))
+            claims = list(enumerate(claims_domain(self.env).ordered_claims(), start=1))
             parts: list[nodes.Node] = [_counts([claim for _, claim in claims], self.app)]
-            for note, title in self.config.verified_book_notes.items():
+            notes = self.config.verified_book_notes
+            for note, title in notes.items():
                 of_note = [(number, claim) for number, claim in claims if claim.note == note]
                 if of_note:
                     parts.append(nodes.rubric("", f"{title[:1].upper()}{title[1:]}"))
                     parts.append(_table(self.app, self.env.docname, of_note))
+            if claims and not notes:
+                parts.append(_table(self.app, self.env.docname, claims))
             place.replace_self(parts)
 
 
 def _counts(claims: list[Claim], app: Sphinx) -> nodes.table:
     notes = app.config.verified_book_notes
     counts = Counter((claim.note, claim.verdict) for claim in claims)
+    every = Counter(claim.verdict for claim in claims if claim.note in notes or not notes)
     table = [
-        [title, *[counts[note, verdict] for verdict in VERDICTS]] for note, title in notes.items()
+        (title, [counts[note, verdict] for verdict in VERDICTS]) for note, title in notes.items()
     ]
-    table.append(["all", *[sum(counts[note, verdict] for note in notes) for verdict in VERDICTS]])
-    rows = [[_text(str(item)) for item in [*row, sum(row[1:])]] for row in table]
-    head = ["note", *[VERDICTS[verdict] for verdict in VERDICTS], "claims"]
+    table.append(("all", [every[verdict] for verdict in VERDICTS]))
+    rows = [
+        [_text(str(item)) for item in [title, *numbers, sum(numbers)]] for title, numbers in table
+    ]
+    head = ["note" if notes else "", *VERDICTS.values(), "claims"]
     return _make_table(head, rows, "claims-counts")
 
 
@@ -139,9 +144,10 @@ def as_json(app: Sphinx, env: BuildEnvironment) -> dict[str, Any]:
     """The claims of the book with their verdicts and numbers."""
     versions = {"python": ".".join(map(str, sys.version_info[:3]))}
     for name in app.config.verified_book_distributions:
-        versions[name] = metadata.version(name)
+        if name != "*":  # hundreds, most of which no claim depends on
+            versions[name] = metadata.version(name)
     found = []
-    for number, claim in enumerate(ordered_claims(env), start=1):
+    for number, claim in enumerate(claims_domain(env).ordered_claims(), start=1):
         evidence = measured(claim)
         found.append(
             {
@@ -175,5 +181,6 @@ def setup(app: Sphinx) -> None:
     """Registers the directive and the published list."""
     app.add_node(claims_index)
     app.add_directive("claims-index", ClaimsIndexDirective)
+    app.add_directive_to_domain(ClaimsDomain.name, "index", ClaimsIndexDirective)
     app.add_post_transform(FillIndex)
     app.connect("build-finished", write_json)

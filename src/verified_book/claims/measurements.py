@@ -4,7 +4,7 @@ import re
 
 from docutils import nodes
 
-from verified_book.records import Claim, Evidence
+from verified_book.claims.claim import Claim, Evidence
 
 # How a `different` value is introduced, by verdict: what it is the proof of.
 OFF_BY = {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from verified_book.notebook_cells import Cell
+from verified_book.outputs.cells import Cell
 
 
 def add_static_folder(app: Sphinx) -> None:

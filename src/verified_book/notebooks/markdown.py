@@ -14,8 +14,8 @@ from itertools import groupby
 from docutils import nodes
 from sphinx.locale import admonitionlabels
 
-from verified_book.markdown_inline import Page, inline, text_in
-from verified_book.notebook_cells import is_cell
+from verified_book.notebooks.markdown_inline import Page, inline, text_in
+from verified_book.outputs.cells import is_cell
 
 Block = str | nodes.container
 """A block of Markdown, or the container of a code cell."""

@@ -1,4 +1,4 @@
-"""The inline half of :mod:`verified_book.markdown`: text, code, maths, links.
+"""The inline half of :mod:`verified_book.notebooks.markdown`: text, code, maths, links.
 
 Only JupyterLab's Markdown matters here. It differs from others in where it looks for maths.
 """

@@ -1,5 +1,9 @@
-"""Offers the executed notebook of every chapter with cells in the theme's download menu."""
+"""Offers the executed notebook of every page with cells, by the theme's menu or by a link.
 
+Its prose is that of the page, in which references have become links.
+"""
+
+import html
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,11 +15,11 @@ from nbformat import NotebookNode, v4
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
-from verified_book.markdown import Block, flow
-from verified_book.markdown_inline import Page
-from verified_book.notebook_cells import executed_notebook, is_cell, notebook_path
+from verified_book.notebooks import executed
+from verified_book.notebooks.markdown import Block, flow
+from verified_book.notebooks.markdown_inline import Page
+from verified_book.outputs.cells import is_cell
 
-_KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 _HIDES_INPUT = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 _HIDES_OUTPUT = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 
@@ -33,39 +37,55 @@ def offer(
         return
     if builder.name == "singlehtml":  # has no page of its own for a chapter
         return
-    target = Path(builder.outdir, "_sources", *f"{pagename}.ipynb".split("/"))
+    name = f"{pagename}.ipynb"
+    if context.get("sourcename") == name:  # Sphinx copies the source there
+        name = f"{pagename}.executed.ipynb"
+    target = Path(builder.outdir, "_sources", *name.split("/"))
     target.unlink(missing_ok=True)
-    has_cells = any(True for _ in doctree.findall(is_cell))
-    if not has_cells or not notebook_path(app, pagename).is_file():
+    source = executed.path_of(app, pagename)
+    if not any(True for _ in doctree.findall(is_cell)) or not source.is_file():
         return
+    blocks = flow(doctree.children, _page(builder, pagename))
+    notebook = assemble(nbformat.read(source, as_version=4), blocks)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, target)
+    context["ipynb_source"] = name  # for the menu of sphinx-book-theme
+    words = html.escape(app.config.verified_book_notebook_link)
+    if words and not _has_menu(builder):
+        address = html.escape(context["pathto"](f"_sources/{name}", 1))
+        link = f'<a class="reference download" href="{address}" download>{words}</a>'
+        context["body"] += f'<p class="notebook-download">{link}</p>\n'
+
+
+def _page(builder: StandaloneHTMLBuilder, pagename: str) -> Page:
+    """What the notebook needs to know of its page."""
     labels = {
         anchor: label % ".".join(map(str, number))
         for kind, label in builder.config.numfig_format.items()
         for anchor, number in builder.fignumbers.get(kind, {}).items()
     }
     address = builder.config.html_baseurl
-    page = Page(
-        url=urljoin(address, builder.get_target_uri(pagename)) if address else "",
-        labels=labels,
-    )
-    blocks = flow(doctree.children, page)
-    notebook = assemble(executed_notebook(app, pagename), blocks)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, target)
-    context["ipynb_source"] = f"{pagename}.ipynb"
+    url = urljoin(address, builder.get_target_uri(pagename)) if address else ""
+    return Page(url=url, labels=labels)
 
 
-def assemble(executed: NotebookNode, blocks: Iterable[Block]) -> NotebookNode:
+def _has_menu(builder: StandaloneHTMLBuilder) -> bool:
+    """Whether the theme is sphinx-book-theme, or made from it."""
+    folders = map(str, builder.theme.get_theme_dirs())  # strings before Sphinx 7.3
+    return any("sphinx_book_theme" in folder for folder in folders)
+
+
+def assemble(ran: NotebookNode, blocks: Iterable[Block]) -> NotebookNode:
     """The notebook of a page: its prose as Markdown, and every code cell as it ran.
 
     Args:
-        executed: The notebook that ran.
+        ran: The notebook that ran.
         blocks: The page's prose and the places of its cells.
 
     Returns:
         A valid notebook. A cell that the page does not show stands before the next that it does.
     """
-    waiting = {i: cell for i, cell in enumerate(executed.cells) if cell.cell_type == "code"}
+    waiting = {i: cell for i, cell in enumerate(ran.cells) if cell.cell_type == "code"}
     cells: list[NotebookNode] = []
     prose: list[str] = []
 
@@ -93,13 +113,19 @@ def assemble(executed: NotebookNode, blocks: Iterable[Block]) -> NotebookNode:
 
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number}"
-    metadata = {
-        "kernelspec": _KERNEL | executed.metadata.get("kernelspec", {}),
-        "language_info": executed.metadata.get("language_info", {"name": "python"}),
-    }
-    notebook = v4.new_notebook(cells=cells, metadata=metadata)
+    notebook = v4.new_notebook(cells=cells, metadata=_kernel_of(ran))
     nbformat.validate(notebook)
     return notebook
+
+
+def _kernel_of(ran: NotebookNode) -> dict[str, Any]:
+    """The metadata that Jupyter needs to open a notebook, with what a page may leave out."""
+    kernel = dict(ran.metadata.get("kernelspec", {}))
+    kernel.setdefault("name", "python3")
+    language = ran.metadata.get("language_info", {"name": kernel.get("language", "python")})
+    kernel.setdefault("language", language["name"])
+    kernel.setdefault("display_name", "Python 3" if kernel["name"] == "python3" else kernel["name"])
+    return {"kernelspec": kernel, "language_info": language}
 
 
 def _code_cell(ran: NotebookNode, folded: bool = False) -> NotebookNode:

@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 from verified_book.outputs import client
 from verified_book.outputs.lines import in_cell
-from verified_book.outputs.shown import Look, Piece, pieces, plain
+from verified_book.outputs.shown import Look, Piece, evidence_of, pieces, plain
 
 _HIDES_OUTPUT = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 
@@ -65,8 +65,7 @@ class Cell:
     @property
     def evidence(self) -> list[dict[str, Any]]:
         """The evidence that outputs of the cell carry in their metadata."""
-        found = (output.get("metadata", {}).get("evidence") for output in self.outputs)
-        return [item for item in found if item]
+        return [found for output in self.outputs if (found := evidence_of(output))]
 
 
 def is_cell(node: nodes.Node) -> bool:

@@ -7,12 +7,9 @@ that it has merged for the page.
 from copy import deepcopy
 from typing import Any
 
-from jupyter_cache import get_cache
-from jupyter_cache.executors import utils as executor
 from myst_nb import sphinx_ as myst_nb_parser
 from myst_nb.core.config import NbParserConfig
 from myst_nb.core.execute import NotebookClientBase
-from nbclient import NotebookClient
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -23,23 +20,37 @@ _create_client = myst_nb_parser.create_client
 
 def keep_clients(app: Sphinx) -> None:
     """Lets the page that is being read hold the client that runs its notebook."""
-    # A kernel's polite shutdown takes a second a page; it has nothing left to lose.
-    NotebookClient.shutdown_kernel.default_value = "immediate"
-    # It stands in an `except`. A kernel that dies, of too little memory say, thus ends its page, as
-    # a cell does that takes too long, and not the whole build with a traceback that names no page.
-    executor.CellTimeoutError = Exception
-    settings = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
-    get_cache(settings.execution_cache_path).db  # noqa: B018  # readers would race to create it
 
     def create_client(*args: Any, **kwargs: Any) -> NotebookClientBase:
         client = _create_client(*args, **kwargs)
         outputs_of = client.code_cell_outputs
-        # What is merged for the page must not change the notebook.
-        client.code_cell_outputs = lambda index: deepcopy(outputs_of(index))
+
+        def joined_outputs_of(index: int) -> tuple[int | None, list[NotebookNode]]:
+            count, outputs = outputs_of(index)
+            outputs[:] = joined(outputs)
+            return count, deepcopy(outputs)  # what MyST-NB merges must not change the notebook
+
+        client.code_cell_outputs = joined_outputs_of
         app.env.temp_data[_KEY] = client
         return client
 
     myst_nb_parser.create_client = create_client
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs in which what a cell printed stands as it did, however often it was flushed.
+
+    A kernel flushes by the clock, and MyST-NB would show each part on a line or in a box of its
+    own.
+    """
+    found: list[NotebookNode] = []
+    for output in outputs:
+        last = found[-1] if found else {}
+        if output["output_type"] == "stream" and output["name"] == last.get("name"):
+            last["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
 
 
 def give_back(app: Sphinx, exception: Exception | None) -> None:
@@ -75,8 +86,17 @@ def was_executed(app: Sphinx) -> bool:
 
 def execution_error(app: Sphinx) -> str | None:
     """The name of the error that ended the execution of the page that is being read, if one did."""
+    return _execution(app).get("error")
+
+
+def execution_message(app: Sphinx) -> str:
+    """What is known of that error: a traceback, or a sentence for a kernel that did not start."""
+    return str(_execution(app).get("traceback") or "")
+
+
+def _execution(app: Sphinx) -> dict[str, Any]:
     client = app.env.temp_data.get(_KEY)
-    return (client.exec_metadata or {}).get("error") if client is not None else None
+    return (client.exec_metadata or {}) if client is not None else {}
 
 
 def setup(app: Sphinx) -> None:

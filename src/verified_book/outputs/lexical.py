@@ -13,12 +13,15 @@ from sphinx.application import Sphinx
 from verified_book.outputs import source
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.expected import runs_of
+from verified_book.outputs.rst_cells import is_rst
 from verified_book.records import Failure
 
 _LOOKS_LIKE = re.compile(
     r"^[ \t>|*+\-\d.)]*?(?:(?:`{3,}|~{3,}|:{3,})[ \t]*\{ *|\.\.[ \t]+)expect[-_ ]output\b.*$",
     re.MULTILINE,
 )
+
+_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})(.*)$")
 
 
 def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> list[Failure]:
@@ -35,9 +38,11 @@ def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> lis
         for line in shown.split("\n")
         if _LOOKS_LIKE.match(line)
     )
+    swallowed = set() if is_rst(app.env) else _in_open_fences(text)
+    as_text -= Counter(written for line, written in found if line in swallowed)
     failures = []
     for line, written in found:
-        if as_text[written] > 0:
+        if line not in swallowed and as_text[written] > 0:
             as_text[written] -= 1
         else:
             failures.append((line, written))
@@ -49,6 +54,30 @@ def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> lis
     message = "expect-output: the block is no directive here, so nothing is held to it: "
     remedy = "Close the fence before it, mend its name, or move it out of what holds it as text."
     return [Failure(page, line, message + written, remedy) for line, written in unmet]
+
+
+def _in_open_fences(text: str) -> set[int]:
+    """The lines, from 1, of fences within one that its author has not closed.
+
+    One that shall be shown stands in a fence that is closed, and longer or of the other kind.
+    """
+    found: set[int] = set()
+    opened = ""
+    inside: list[int] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        match = _FENCE.match(line)
+        if match is None:
+            continue
+        fence, info = match.groups()
+        if not opened:
+            opened, inside = "" if fence[0] == "`" and "`" in info else fence, []
+        elif not fence.startswith(opened):
+            inside.append(number)
+        elif info.strip():
+            found.add(number)
+        else:
+            opened = ""
+    return found.union(inside) if opened else found
 
 
 def _texts(doctree: nodes.document, cells: list[Cell]) -> list[str]:

@@ -124,9 +124,9 @@ def _time_limit(app: Sphinx, cells: list[Cell]) -> list[Failure]:
     if error == "CellTimeoutError":
         message = f"the cell ran past its time limit of {limit} seconds; no later cell has run"
         remedy = "Make the cell faster, or raise `execute.timeout` in _config.yml."
-    elif error == "NoSuchKernel":
-        message = "the kernel of this page is not installed; no cell has run"
-        remedy = "Install it, or name another in the front matter."
+    elif error == "KernelStartError":
+        message = f"{client.execution_message(app)}; no cell has run"
+        remedy = "Install the kernel, or name another in the front matter of the page."
     else:
         message = f"{error} in this cell or the one after it; no later cell has run"
         remedy = "Run the page as a notebook to see more; a kernel may die of too little memory."

@@ -54,7 +54,7 @@ class CodeCell(CheckedDirective):
     def run(self) -> list[nodes.Node]:
         """Leaves a placeholder that holds the code."""
         self.check_options()
-        if not _is_rst(self.env):
+        if not is_rst(self.env):
             self.fail(
                 "code-cell: MyST-NB does not run this cell",
                 "Put it at the top level of a page with a kernelspec in its front matter.",
@@ -69,7 +69,7 @@ class CodeCell(CheckedDirective):
         return [node]
 
 
-def _is_rst(env: BuildEnvironment) -> bool:
+def is_rst(env: BuildEnvironment) -> bool:
     """Whether the page that is being read is reStructuredText, whatever its suffix."""
     suffixes = env.config.source_suffix
     name = env.doc2path(env.docname)

@@ -102,19 +102,33 @@ def _piece(output: NotebookNode, look: Look) -> Piece | None:
             return None
         return Piece("text" if output["name"] == "stdout" else "stderr", plain(output["text"]))
     if kind == "error":
-        return Piece("traceback", plain(f"{output['ename']}: {output['evalue']}"))
+        return Piece("traceback", _end_of_traceback(output))
     if kind not in ("display_data", "execute_result"):
         return None
     data = output["data"]
     mime = next((name for name in look.mime_priority if name in data), None)
     if mime is None:
         return Piece("other", ", ".join(data)) if data else None
-    return _of_type(mime, data[mime], output.get("metadata", {}))
+    return _of_type(mime, data[mime], evidence_of(output).get("pattern"))
 
 
-def _of_type(mime: str, data: Any, metadata: dict[str, Any]) -> Piece:
+def _end_of_traceback(output: NotebookNode) -> str:
+    """The error's name and message, as the reader sees them."""
+    said = plain(f"{output['ename']}: {output['evalue']}").rstrip()
+    shown = plain("\n".join(output["traceback"]))
+    # The message of a syntax error names a file that its traceback does not show.
+    return said if not shown or said in shown else shown.split("\n")[-1]
+
+
+def evidence_of(output: NotebookNode) -> dict[str, Any]:
+    """The evidence that an output carries in its metadata; empty if it is none of ours."""
+    found = output.get("metadata", {}).get("evidence")
+    return found if isinstance(found, dict) else {}
+
+
+def _of_type(mime: str, data: Any, pattern: str | None) -> Piece:
     if mime == "text/plain":
-        return Piece("text", plain(data), metadata.get("evidence", {}).get("pattern"))
+        return Piece("text", plain(data), pattern)
     if mime == "text/latex":
         return Piece("latex", plain(data))
     if mime == "text/markdown":
@@ -132,12 +146,12 @@ def _bytes(mime: str, data: str) -> bytes:
 
 
 def plain(text: str) -> str:
-    """Text as a source file can hold it.
+    r"""Text as a source file can hold it.
 
     Without terminal colors and blank lines around it, with line breaks of one kind, tabs as blanks.
 
     Examples:
-        >>> plain("\\x1b[31mred\\x1b[0m\\tend\\r\\n")
+        >>> plain("\x1b[31mred\x1b[0m\tend\r\n")
         'red     end'
     """
     text = _LINE_BREAK.sub("\n", _ANSI.sub("", text)).translate(_UNWRITABLE)

@@ -2,54 +2,116 @@
 
 from html.parser import HTMLParser
 
-_UNSEEN = {"style", "script", "template", "head", "title"}
+_UNSEEN = {"style", "script", "template", "head", "title", "noscript"}
 _DRAWN = {"svg", "math", "canvas", "video", "audio", "object", "iframe"}
 _BREAKS = {"p", "div", "br", "li", "ul", "ol", "pre", "hr", "table", "caption", "section", "figure"}
+_BREAKS |= {"article", "aside", "blockquote", "dd", "details", "dl", "dt", "figcaption", "footer"}
+_BREAKS |= {"form", "header", "legend", "main", "nav", "option", "summary"}
 _BREAKS |= {f"h{level}" for level in range(1, 7)}
 _VOID = {"br", "hr", "img", "input", "link", "meta", "col", "source", "wbr"}
+_CELL = {"td", "th"}
+_MOST_COLUMNS = 1000  # that a cell can span, as in HTML
 
 
 class _Words(HTMLParser):
-    """Collects lines of cells; text outside of a table is a line with one cell."""
+    """Collects lines of cells; text outside of a table is a line with one cell.
+
+    A table within a cell is part of its text.
+    """
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.lines: list[list[str]] = [[""]]
         self.has_table = False
-        self._inside: list[str] = []
+        self._inside: list[tuple[str, bool]] = []  # open elements, and which of them show nothing
+        self._spans: dict[int, int] = {}  # for how many more rows cells above fill a column
+        self._wide = 0  # how many more columns the last cell fills
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
         self.has_table |= tag == "table"
+        if tag in _CELL | {"tr"}:
+            self._close_in_table(_CELL if tag in _CELL else _CELL | {"tr"})
+        tables = sum(name == "table" for name, _ in self._inside)
+        if tag == "table" and not tables:
+            self._spans = {}
+        if tag == "tr" and tables == 1:
+            self._new_row()
+        elif tag in _CELL and tables == 1:
+            self._new_cell(_number(values.get("colspan")), _number(values.get("rowspan")))
+        elif tag in _BREAKS | _CELL | {"tr"}:
+            self._break()
         if tag not in _VOID:
-            self._inside.append(tag)
-        if tag == "tr" or (tag in _BREAKS and not self._in_cell()):
-            self.lines.append([""])
-        elif tag in ("td", "th"):
-            self.lines[-1].append("")
-        elif tag in _BREAKS:
-            self.lines[-1][-1] += " "
+            style = "".join((values.get("style") or "").split()).lower()
+            hidden = "hidden" in values or "display:none" in style
+            self._inside.append((tag, hidden or tag in _UNSEEN | _DRAWN))
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._inside:  # also what is not closed inside it
-            while self._inside.pop() != tag:
+        if any(name == tag for name, _ in self._inside):  # also what is not closed inside it
+            while self._inside.pop()[0] != tag:
                 pass
-        if tag in _BREAKS - _VOID and not self._in_cell():
-            self.lines.append([""])
+        if tag in _BREAKS - _VOID:
+            self._break()
 
     def handle_data(self, data: str) -> None:
-        if not (_UNSEEN | _DRAWN) & set(self._inside):
-            self.lines[-1][-1] += data
+        if any(unseen for _, unseen in self._inside):
+            return
+        preformatted = any(name == "pre" for name, _ in self._inside)
+        first, *rest = data.split("\n") if preformatted else [data]
+        self.lines[-1][-1] += first
+        for line in rest:
+            self._break()
+            self.lines[-1][-1] += line
 
-    def _in_cell(self) -> bool:
-        return bool({"td", "th"} & set(self._inside))
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """What browsers take for a comment; the parser of Python would raise an error."""
+        return self.parse_bogus_comment(i, bool(report))
+
+    def _break(self) -> None:
+        """Ends a line, or a word in a cell."""
+        if any(name in _CELL for name, _ in self._inside):
+            self.lines[-1][-1] += " "
+        else:
+            self.lines.append([""])
+
+    def _close_in_table(self, tags: set[str]) -> None:
+        """Closes what the next cell or row of the innermost table ends without an end tag."""
+        names = [name for name, _ in self._inside]
+        start = len(names) - names[::-1].index("table") if "table" in names else len(names)
+        for place in range(start, len(names)):
+            if names[place] in tags:
+                del self._inside[place:]
+                return
+
+    def _new_row(self) -> None:
+        self.lines.append([""])
+        self._wide = 0
+        self._spans = {column: rows - 1 for column, rows in self._spans.items() if rows > 1}
+
+    def _new_cell(self, columns: int, rows: int) -> None:
+        line = self.lines[-1]
+        line += [""] * self._wide
+        while len(line) - 1 in self._spans:
+            line.append("")
+        if rows > 1:
+            first = len(line) - 1
+            self._spans |= dict.fromkeys(range(first, first + columns), rows)
+        line.append("")
+        self._wide = columns - 1
+
+
+def _number(value: str | None) -> int:
+    """How many columns or rows a cell fills, by its attribute."""
+    value = (value or "").strip()
+    return min(max(int(value[:6]), 1), _MOST_COLUMNS) if value.isdecimal() else 1
 
 
 def visible_text(html: str) -> tuple[str, bool]:
-    """The words of an HTML output, and whether there is a table in it.
+    r"""The words of an HTML output, and whether there is a table in it.
 
     Examples:
         >>> visible_text("<table><tr><th>n</th><td>10</td></tr><tr><th></th><td>2</td></tr>")
-        ('n  10\\n   2', True)
+        ('n  10\n   2', True)
     """
     words = _Words()
     words.feed(html)

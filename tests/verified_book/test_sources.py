@@ -10,7 +10,7 @@ import pytest
 from sphinx.errors import ConfigError
 
 from tests.verified_book.books import CONFIG, Book
-from verified_book.cache import digest_of_sources, prepare
+from verified_book.sources import digest_of_sources, prepare
 
 PATTERNS = ["../src/**/*.py"]
 
@@ -112,7 +112,12 @@ def test_a_configuration_error_ends_the_build_without_a_guess(tmp_path: Path):
 def prepared(base: Path, **values: object) -> SimpleNamespace:
     """The configuration after `prepare`."""
     app = SimpleNamespace(srcdir=str(base), outdir=str(base / "_build/html"))
-    config = SimpleNamespace(verified_book_sources=PATTERNS, verified_book_distributions=["numpy"])
+    config = SimpleNamespace(
+        nb_execution_cache_path="",
+        verified_book_sources=PATTERNS,
+        verified_book_distributions=["numpy"],
+        verified_book_caches_kept=6,
+    )
     config.__dict__.update(values)
     prepare(app, config)
     return config
@@ -134,14 +139,14 @@ def test_the_six_caches_that_were_used_last_are_kept(base: Path):
     caches = base / "_build/.jupyter_cache"
     used = Path(prepared(base).nb_execution_cache_path)
     for age in range(1, 8):
-        folder = caches / f"old{age}"
+        folder = caches / f"verified-book-old{age}"
         folder.mkdir()
         (folder / "global.db").write_text("", encoding="utf-8")
         os.utime(folder, (1e9 - age, 1e9 - age))
     os.utime(used, (0, 0))
     prepared(base)
     assert sorted(folder.name for folder in caches.iterdir()) == sorted(
-        [used.name, *(f"old{age}" for age in range(1, 6))]
+        [used.name, *(f"verified-book-old{age}" for age in range(1, 6))]
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.xdist_group("notebooks")
 
 CONF = """\
-extensions = ["sphinx_exercise", "verified_book"]
+extensions = ["sphinx_exercise", "verified_book.claims", "verified_book.notebooks"]
 html_theme = "sphinx_book_theme"
 html_baseurl = "https://a.org/"
 numfig = True

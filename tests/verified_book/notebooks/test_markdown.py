@@ -5,8 +5,8 @@ from docutils import nodes
 from docutils.core import publish_doctree
 from sphinx import addnodes
 
-from verified_book.markdown import flow
-from verified_book.markdown_inline import Page
+from verified_book.notebooks.markdown import flow
+from verified_book.notebooks.markdown_inline import Page
 
 
 def markdown(rst: str, page: Page | None = None) -> str:

@@ -1,52 +1,15 @@
-"""Proofs that can fail, and the numbers that stand for a claim."""
+"""The numbers that stand for a claim."""
 
 import pytest
 from docutils import nodes
 
-from verified_book.claims import asserts, plain_text
-from verified_book.measurements import headline, in_words, measured, readable, summary
-from verified_book.records import Claim, Evidence
+from verified_book.claims.claim import Claim, Evidence
+from verified_book.claims.measurements import headline, in_words, measured, readable, summary
 
 
 def claim(*evidence: Evidence, verdict: str = "holds", broken: bool = False) -> Claim:
-    return Claim("A1", "book", verdict, "So.", [], "page", "page.md", 1, list(evidence), broken)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "assert x",
-        "assert x == 1, 'message'",
-        "y = 1\nassert f(y) < 2",
-        "for i in range(3):\n    assert values[i]",
-        "with context():\n    assert 1 == x",
-        "def check():\n    assert x\ncheck()",
-        "assert True and x",
-        "assert (x, 1)[0]",
-    ],
-)
-def test_an_assertion_about_a_value_can_fail(code):
-    assert asserts(code)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "",
-        "x = 1",
-        "assert True",
-        "assert 1 == 1",
-        "assert 'text'",
-        "assert not None",
-        "assert (x == 1, 'message')",
-        "print('assert x')",
-        "# assert x",
-        "%time assert x",
-        "if",
-    ],
-)
-def test_what_asserts_nothing_cannot_fail(code):
-    assert not asserts(code)
+    place = ("page", "page.md", 1)
+    return Claim("A1", "book", verdict, "So.", [], *place, list(evidence), broken=broken)
 
 
 EQUAL = Evidence("equal", 1e-7, 1e-6)
@@ -126,23 +89,6 @@ def test_a_broken_claim_shows_no_number():
 )
 def test_numbers_are_short(number, text):
     assert readable(number) == text
-
-
-def test_a_statement_as_plain_text():
-    body = nodes.container("")
-    body += nodes.paragraph(
-        "",
-        "",
-        nodes.Text("The\n sum "),
-        nodes.math("", "1 + 1"),
-        nodes.strong("", "", nodes.Text(" is")),
-    )
-    body += nodes.math_block("", "a = b")
-    assert plain_text(body) == "The sum $1 + 1$ is $a = b$"
-
-
-def test_the_anchor_and_the_title_of_a_claim():
-    assert (claim().anchor, claim().title) == ("claim-a1", "claim A1")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
 
-from verified_book.rst_cells import as_notebook, rst_cell
+from verified_book.outputs.rst_cells import as_notebook, rst_cell
 
 
 @pytest.mark.parametrize(

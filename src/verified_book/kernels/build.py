@@ -1,0 +1,87 @@
+"""The kernels of one build, in its main process and in each process that it forks."""
+
+import json
+import os
+from multiprocessing import util
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.errors import ConfigError
+
+from verified_book.kernels import files, readers
+from verified_book.kernels.quarters import VARIABLE, Quarters
+
+
+class Kernels:
+    """What the kernels of a build share.
+
+    Attributes:
+        transport: How they talk: `ipc`, `tcp`, or `auto`.
+        reads: Whether the build reads any page.
+    """
+
+    def __init__(self, app: Sphinx) -> None:
+        self.app = app
+        self.transport: str = app.config.verified_book_transport
+        if self.transport not in ("auto", "ipc", "tcp"):
+            raise ConfigError(
+                f"verified_book_transport is {self.transport!r}; it can be auto, ipc or tcp"
+            )
+        self.reads = False
+        self._quarters: Quarters | None = None
+        self._lifeline = readers.Lifeline()
+        # Processes that Sphinx forks are children of multiprocessing; kernels are not.
+        util.register_after_fork(self, Kernels._forked)
+        if self.transport == "ipc" and not self.quarters.sockets:
+            self.close()
+            raise ConfigError("verified_book_transport is 'ipc', but there can be no sockets here")
+
+    @property
+    def quarters(self) -> Quarters:
+        """Where the kernels of this process live."""
+        if self._quarters is None:
+            self._quarters = Quarters()
+        return self._quarters
+
+    @property
+    def page(self) -> str:
+        """The page that is being read."""
+        return self.app.env.docname
+
+    def environment(self, log: Path) -> dict[str, str]:
+        """The environment of a kernel that notes in a log which files of the book it opens."""
+        source = str(self.app.srcdir)
+        settings = self.app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
+        made = [
+            self.app.outdir,
+            self.app.doctreedir,
+            settings.output_folder,
+            settings.execution_cache_path,
+        ]
+        orders = {
+            "log": str(log),
+            "sources": [os.path.abspath(source), os.path.realpath(source)],
+            "ignored": [
+                name(path) for path in made for name in (os.path.abspath, os.path.realpath)
+            ],
+        }
+        return {**self.quarters.environment(), VARIABLE: json.dumps(orders)}
+
+    def has_run(self, notebook: Any, log: Path | None) -> None:
+        """Remembers which files the page that is being read has opened."""
+        files.remember(self.app, notebook.metadata, log)
+
+    def _forked(self) -> None:
+        """Makes a reader of pages end with the build, and gives it quarters of its own."""
+        self._lifeline.hold()
+        if self._quarters is not None:
+            self._quarters.leave_to_owner()
+            self._quarters = None
+
+    def close(self) -> None:
+        """Ends what still runs, and removes the folder."""
+        self._lifeline.close()
+        if self._quarters is not None:
+            self._quarters.close()
+            self._quarters = None

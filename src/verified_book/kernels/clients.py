@@ -1,0 +1,194 @@
+"""Runs the cells of a page in a kernel of the build; whatever happens ends that page only."""
+
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jupyter_cache.executors.utils import ExecutionResult
+from jupyter_cache.utils import Timer
+from myst_nb.core.execute.base import ExecutionError
+from myst_nb.core.execute.cache import NotebookClientCache
+from myst_nb.core.execute.direct import NotebookClientDirect
+from myst_nb.core.execute.inline import ModifiedNotebookClient, NotebookClientInline
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from sphinx.util import logging
+from traitlets import Any as AnyTrait
+from traitlets import default
+
+from verified_book.kernels.build import Kernels
+from verified_book.kernels.manager import BookKernelManager, KernelStartError
+
+logger = logging.getLogger(__name__)
+
+
+class BookClient(NotebookClient):
+    """Runs a notebook in a kernel of the build.
+
+    Attributes:
+        kernels: The kernels of the build.
+        log: Where its kernel notes the files that it opens, once there is one.
+    """
+
+    kernels = AnyTrait()
+    log_of_files: Path | None = None
+
+    @default("shutdown_kernel")
+    def _at_once(self) -> str:
+        return "immediate"  # a polite end takes a second a page; a kernel has nothing to lose
+
+    @default("kernel_manager_class")
+    def _manager(self) -> type[BookKernelManager]:
+        return BookKernelManager
+
+    def create_kernel_manager(self) -> BookKernelManager:
+        """Makes the manager of a kernel that lives in the quarters of this process."""
+        manager = super().create_kernel_manager()
+        if not isinstance(manager, BookKernelManager):
+            raise TypeError(f"kernel_manager_class is set to {self.kernel_manager_class}")
+        kernels: Kernels = self.kernels
+        manager.quarters = kernels.quarters
+        manager.wanted = kernels.transport
+        manager.page = kernels.page
+        self.log_of_files = kernels.quarters.new_name().with_suffix(".log")
+        manager.environment = kernels.environment(self.log_of_files)
+        return manager
+
+    @asynccontextmanager
+    async def async_setup_kernel(self, **options: Any) -> AsyncIterator[None]:
+        """Starts a kernel and ends it.
+
+        Unlike its original it handles no signals, for which that ends the page and goes on with the
+        next: Ctrl-C ends the build, and the sentinel the kernel.
+        """
+        self.km = self.create_kernel_manager()
+        try:
+            await self.async_start_new_kernel(**options)
+            await self.async_start_new_kernel_client()
+            yield
+        finally:
+            if self.km is not None:
+                await self._async_cleanup_kernel()
+
+
+def run_notebook(
+    kernels: Kernels,
+    nb: NotebookNode,
+    cwd: str | None,
+    timeout: int | None,
+    allow_errors: bool,
+    meta_override: bool = True,
+    record_timing: bool = False,
+    **options: Any,
+) -> ExecutionResult:
+    """Does what `jupyter_cache.executors.utils.single_nb_execution` does, and never raises."""
+    own = nb.metadata.get("execution", {}) if meta_override else {}
+    client = BookClient(
+        nb,
+        kernels=kernels,
+        resources={"metadata": {"path": cwd}} if cwd is not None else {},
+        timeout=own.get("timeout", timeout),
+        allow_errors=own.get("allow_errors", allow_errors),
+        record_timing=record_timing,
+        **options,
+    )
+    error = None
+    timer = Timer()
+    with timer:
+        try:
+            client.execute()
+        except Exception as raised:  # a cell, its time limit, a dead kernel, a bad message ...
+            error = raised
+    kernels.has_run(nb, client.log_of_files)
+    text = told(kernels, error) if error else None
+    return ExecutionResult(nb, cwd, timer.last_split, error, text)
+
+
+def told(kernels: Kernels, error: Exception) -> str:
+    """What MyST-NB reports of an error; of a kernel that did not start, a sentence."""
+    if not isinstance(error, KernelStartError):
+        return "".join(traceback.format_exception(error))
+    logger.warning("%s", error, location=kernels.page, type="verified_book", subtype="kernel")
+    return str(error)
+
+
+class InlineCells(BookClient, ModifiedNotebookClient):  # type: ignore[misc]  # untyped
+    """Runs single cells, as MyST-NB's inline mode asks for them."""
+
+
+class BookInlineClient(NotebookClientInline):  # type: ignore[misc]  # untyped
+    """MyST-NB's inline mode, in which a kernel that dies, or never lived, ends its page only."""
+
+    _client: InlineCells
+    _cell_error: Exception | None
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the build."""
+        return self._kwargs["kernels"]
+
+    def start_client(self) -> None:
+        """Starts the kernel."""
+        try:
+            super().start_client()
+        except Exception as error:
+            self._last_cell_executed = -1
+            self._end_page(error)
+
+    def code_cell_outputs(self, cell_index: int) -> tuple[int | None, list[NotebookNode]]:
+        """Runs the cells up to this one, and gives its outputs."""
+        cell = self.notebook.cells[cell_index]
+        try:
+            return super().code_cell_outputs(cell_index)
+        except ExecutionError:
+            raise
+        except Exception as error:
+            self._end_page(error)
+            return cell.get("execution_count"), cell.get("outputs", [])
+
+    def _end_page(self, error: Exception) -> None:
+        """Lets no further cell run."""
+        self._exc_string = told(self.kernels, error)
+        if self.nb_config.execution_raise_on_error:
+            raise ExecutionError(str(self.path)) from error
+        self._cell_error = error
+
+    def close_client(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        """Ends the kernel."""
+        log = self._client.log_of_files
+        self._client.owns_km = self._client.km is not None  # or there is nothing to end
+        super().close_client(exc_type, exc_val, exc_tb)
+        self.kernels.has_run(self.notebook, log)
+
+
+class BookCacheClient(NotebookClientCache):  # type: ignore[misc]  # untyped
+    """MyST-NB's cache mode, in which a cache that fails costs time, and nothing else."""
+
+    def start_client(self) -> None:
+        """Takes the outputs from the cache, or runs the page."""
+        try:
+            super().start_client()
+        except ExecutionError:
+            raise
+        except Exception as error:
+            reason = str(error.__cause__ or error).partition("\n")[0]
+            page = self._kwargs["kernels"].page
+            logger.info("%s: the execution cache failed (%s); the page runs without", page, reason)
+            direct = NotebookClientDirect(self.notebook, self.path, self.nb_config, self.logger)
+            direct.start_client()
+            self.exec_metadata = direct.exec_metadata
+
+
+def of_build(kernels: Kernels) -> dict[str, Any]:
+    """What takes the place of which of MyST-NB's names."""
+    run = partial(run_notebook, kernels)
+    return {
+        "myst_nb.core.execute.cache.single_nb_execution": run,
+        "myst_nb.core.execute.direct.single_nb_execution": run,
+        "myst_nb.core.execute.inline.ModifiedNotebookClient": partial(InlineCells, kernels=kernels),
+        "myst_nb.core.execute.NotebookClientCache": partial(BookCacheClient, kernels=kernels),
+        "myst_nb.core.execute.NotebookClientInline": partial(BookInlineClient, kernels=kernels),
+    }

@@ -1,0 +1,129 @@
+"""Starts a kernel of a build: on sockets of its own, and once more if it does not come up."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from queue import Empty
+from time import monotonic
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpec, NoSuchKernel
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from sphinx.util import logging
+from traitlets import Dict, Instance, Unicode
+
+from verified_book.kernels.quarters import Quarters
+
+logger = logging.getLogger(__name__)
+
+STARTUP_TIME = 60  # seconds, as nbclient waits
+
+
+class KernelStartError(Exception):
+    """A kernel that did not start; the message is for the author of the page."""
+
+
+class BookKernelManager(AsyncKernelManager):
+    """A kernel in the quarters of the process that runs it."""
+
+    quarters = Instance(Quarters)
+    wanted = Unicode("auto", help="verified_book_transport")
+    page = Unicode(help="the document that it runs, for messages")
+    environment = Dict(help="the variables of the kernel")
+    _pid: int | None = None
+
+    async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]  # an attribute there
+        """Starts the kernel and waits until it answers; a first failure is tried again."""
+        try:
+            spec = self.kernel_spec
+        except NoSuchKernel as error:
+            known = ", ".join(sorted(self.kernel_spec_manager.find_kernel_specs())) or "none"
+            raise KernelStartError(
+                f"no kernel named {self.kernel_name!r} is installed; installed are: {known}"
+            ) from error
+        options.setdefault("env", dict(self.environment))
+        reasons: list[str] = []
+        while len(reasons) < 2:
+            self._take_address(spec)
+            try:
+                await super().start_kernel(**options)
+                self._put_under_watch()
+                await self._answer()
+                return
+            except Exception as error:
+                reasons.append(str(error) or type(error).__name__)
+            if len(reasons) < 2:
+                logger.info(
+                    "%s: kernel %r did not start (%s); it is started once more",
+                    *(self.page, self.kernel_name, reasons[0]),
+                )
+            await self._give_up()
+        told = "; then ".join(dict.fromkeys(reasons))
+        raise KernelStartError(f"kernel {self.kernel_name!r} did not start, twice: {told}")
+
+    def _take_address(self, spec: KernelSpec | None) -> None:
+        """Chooses sockets that no other kernel has, or leaves the choice of ports to Jupyter."""
+        name = self.quarters.new_name()
+        self.connection_file = str(name.with_suffix(".json"))
+        ours = self.wanted == "ipc" or (self.wanted == "auto" and is_ipykernel(spec))
+        if ours and self.quarters.sockets:
+            self.transport = "ipc"
+            self.ip = str(name)
+
+    def _put_under_watch(self) -> None:
+        """Has the kernel ended when this process ends; others than processes of ours cannot be."""
+        process = self.provisioner
+        if isinstance(process, LocalProvisioner) and process.pid and process.pid == process.pgid:
+            self._pid = process.pid
+            self.quarters.started(process.pid)
+
+    async def _answer(self) -> None:
+        """Waits until the kernel answers, and no longer than it lives."""
+        client = self.client()
+        client.start_channels(iopub=False, stdin=False, hb=False, control=False)
+        try:
+            client.kernel_info()
+            deadline = monotonic() + STARTUP_TIME
+            while True:
+                try:
+                    await client.get_shell_msg(timeout=0.2)
+                    return
+                except Empty:
+                    if not await self.is_alive():
+                        raise RuntimeError("it ended before it answered") from None
+                    if monotonic() > deadline:
+                        raise RuntimeError(f"no answer in {STARTUP_TIME} seconds") from None
+        finally:
+            client.shell_channel.stop()
+
+    async def _give_up(self) -> None:
+        """Ends a kernel that did not come up, so that another can be started in its place."""
+        if self.has_kernel:
+            await self.shutdown_kernel(now=True, restart=True)
+        await self._after_end()
+        self.provisioner = None  # it would use the same ports again
+
+    async def cleanup_resources(self, restart: bool = False) -> None:  # type: ignore[override]  # so is its parent's
+        """Removes what is left of the kernel."""
+        await super().cleanup_resources(restart)
+        await self._after_end()
+
+    async def _after_end(self) -> None:
+        if self._pid is not None and not await self.is_alive():
+            self.quarters.ended(self._pid)
+            self._pid = None
+
+
+def is_ipykernel(spec: KernelSpec | None) -> bool:
+    """Whether a kernel is a Python process of this machine that runs ipykernel.
+
+    Others may not know such sockets, or not see the folder that they are in, in a container say.
+    """
+    if spec is None or spec.metadata.get("kernel_provisioner"):
+        return False
+    command, *arguments = [*spec.argv, ""]
+    if not re.fullmatch(r"(python|pypy)[\d.]*(\.exe)?", Path(command).name):
+        return False
+    module = dict(pairwise(arguments)).get("-m")
+    return module in ("ipykernel", "ipykernel_launcher", "ipykernel.kernelapp")

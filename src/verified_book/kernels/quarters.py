@@ -1,0 +1,146 @@
+"""Where the kernels of one process live: a folder that nobody else sees, and who clears it up.
+
+It holds their sockets, connection files and IPython's folder, so that kernels of other builds, a
+home folder that cannot be written and a user's own startup files are none of their concern.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import zmq
+from sphinx.errors import SphinxError
+
+from verified_book.kernels import inside, sentinel
+
+# Read by the configuration below, inside the kernel.
+VARIABLE = "VERIFIED_BOOK_KERNEL"
+_CONFIGURATION = f"""
+
+os.environ.get("{VARIABLE}") and note_opened(**json.loads(os.environ["{VARIABLE}"]))
+c = get_config()
+c.InteractiveShellApp.exec_PYTHONSTARTUP = False
+c.HistoryManager.hist_file = ":memory:"
+"""
+
+
+class Quarters:
+    """The folder of a process that runs kernels, removed when it ends in whatever way.
+
+    Attributes:
+        path: The folder, which only this user can enter.
+        sockets: Whether kernels can have their sockets in it.
+    """
+
+    def __init__(self) -> None:
+        self.path = _new_folder()
+        self.sockets = _sockets_work(self.path)
+        profile = self.path / "ipython/profile_default"
+        profile.mkdir(parents=True)
+        text = Path(inside.__file__).read_text(encoding="utf-8")
+        (profile / "ipython_kernel_config.py").write_text(text + _CONFIGURATION, encoding="utf-8")
+        self._count = 0
+        self._reports: int | None = None
+        self._sentinel: subprocess.Popen[bytes] | None = None
+        if os.name == "posix":
+            self._post_sentinel()
+
+    def _post_sentinel(self) -> None:
+        """Starts the process that clears up."""
+        end, self._reports = os.pipe()
+        self._sentinel = subprocess.Popen(
+            [sys.executable, "-I", "-S", sentinel.__file__, str(self.path)],
+            stdin=end,
+            stdout=subprocess.DEVNULL,  # who waits for the build's output need not wait for this
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # a Ctrl-C in the terminal is not for it
+        )
+        os.close(end)
+
+    def folder(self, name: str) -> Path:
+        """A new folder in it."""
+        folder = self.path / name
+        folder.mkdir()
+        return folder
+
+    def new_name(self) -> Path:
+        """A path that no other kernel has, for the files of one."""
+        self._count += 1
+        return self.path / f"k{self._count}"
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a kernel, without what it shall note."""
+        environment = {
+            **os.environ,
+            "IPYTHONDIR": str(self.path / "ipython"),
+            "JUPYTER_RUNTIME_DIR": str(self.path),
+        }
+        home = Path("~").expanduser()
+        if not (home.is_dir() and os.access(home, os.W_OK)):
+            # Matplotlib would warn, and make a new folder and list of fonts for each kernel.
+            environment.setdefault("MPLCONFIGDIR", str(self.path / "matplotlib"))
+        return environment
+
+    def started(self, kernel: int) -> None:
+        """Puts a kernel under watch."""
+        self._report(b"+%d\n" % kernel)
+
+    def ended(self, kernel: int) -> None:
+        """Ends what a kernel that has ended may have left running."""
+        if os.name == "posix":
+            sentinel.kill_group(kernel)
+        self._report(b"-%d\n" % kernel)
+
+    def _report(self, line: bytes) -> None:
+        if self._reports is not None:
+            with contextlib.suppress(OSError):  # somebody has killed it; the build goes on
+                os.write(self._reports, line)
+
+    def leave_to_owner(self) -> None:
+        """Lets go of quarters that a process has inherited when it was forked."""
+        if self._reports is not None:
+            os.close(self._reports)
+        self._reports = self._sentinel = None
+
+    def close(self) -> None:
+        """Ends all kernels and removes the folder."""
+        if self._sentinel is not None and self._reports is not None:
+            os.close(self._reports)
+            self._reports = None
+            self._sentinel.wait()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _new_folder() -> Path:
+    """Makes the folder where the system has temporary ones, at a short path if there is one."""
+    bases = [os.environ.get("XDG_RUNTIME_DIR"), "/tmp"]
+    with contextlib.suppress(OSError):
+        bases.insert(0, tempfile.gettempdir())
+    found = [base for base in bases if base and os.path.isdir(base)]
+    for base in sorted(found, key=lambda base: len(base) > 60):
+        with contextlib.suppress(OSError):
+            return Path(tempfile.mkdtemp(prefix="vb-", dir=base))
+    raise SphinxError(
+        f"no temporary folder for the kernels can be made in {' or '.join(found) or 'any place'}; "
+        "set TMPDIR to a folder that can be written"
+    )
+
+
+def _sockets_work(folder: Path) -> bool:
+    """Whether the platform has unix sockets, zmq knows them, and the path is short enough."""
+    if os.name != "posix" or not zmq.has("ipc"):
+        return False
+    path = str(folder / "k9999-5")
+    try:
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.bind(path)
+        os.unlink(path)
+    except OSError:
+        return False
+    return True

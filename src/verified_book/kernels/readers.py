@@ -1,0 +1,114 @@
+"""Sphinx's parallel readers: none outlives its build, and a build notices when one has died."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from sphinx.errors import SphinxError
+from sphinx.util.parallel import ParallelTasks
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Lifeline:
+    """A pipe that the main process holds open while it lives."""
+
+    def __init__(self) -> None:
+        self.main = os.getpid()
+        self.ends: tuple[int, int] | None = os.pipe()
+
+    def hold(self) -> None:
+        """In a forked process: ends it together with the main one, also if that is killed.
+
+        It may be blocked for ever: the pipe on which it sends its pages is held open by its
+        siblings too.
+        """
+        if self.ends is None:
+            return
+        watched, held = self.ends
+        os.close(held)
+        self.ends = None
+        threading.Thread(target=exit_at_end_of, args=(watched,), daemon=True).start()
+        if sys.platform == "linux":
+            # At once, also in a long call of C code that lets no thread run.
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != self.main:
+            os._exit(1)
+
+    def close(self) -> None:
+        """In the main process: nobody holds it any more."""
+        for end in self.ends or ():
+            os.close(end)
+        self.ends = None
+
+
+def exit_at_end_of(pipe: int) -> None:
+    """Waits until nobody can write to a pipe any more, and ends the process."""
+    os.read(pipe, 1)
+    os._exit(1)
+
+
+class ReaderDiedError(SphinxError):
+    """A reader ended without its pages."""
+
+    category = "Parallel build error"
+
+
+class WatchedTasks(ParallelTasks):
+    """Sphinx's parallel tasks, without two ways to lose pages.
+
+    The original waits for ever for a reader that was killed, by the system for its memory say; and
+    it forgets an error that it meets while it still hands out tasks, with all pages yet to come.
+    """
+
+    _error: Exception | None = None
+
+    def add_task(self, *arguments: Any, **options: Any) -> None:
+        """Adds a task, unless an earlier one has failed."""
+        if self._error is None:
+            super().add_task(*arguments, **options)
+
+    def join(self) -> None:
+        """Waits for all tasks."""
+        if self._error is not None:
+            raise self._error
+        super().join()
+
+    def _join_one(self) -> bool:
+        try:
+            for task, pipe in self._precvs.items():
+                if not self._procs[task].is_alive() and not pipe.poll():
+                    raise self._death_of(task)
+            return self._join_first()
+        except Exception as error:
+            self._error = error
+            raise
+
+    def _join_first(self) -> bool:
+        try:
+            return super()._join_one()
+        except EOFError:  # what it reads ends without the pages of one
+            ended = next(task for task, pipe in self._precvs.items() if pipe.poll())
+            raise self._death_of(ended) from None
+
+    def _death_of(self, task: int) -> "ReaderDiedError":
+        """The error for a reader that has ended without its pages."""
+        process = self._procs[task]
+        process.join(5)
+        pages = ", ".join(map(str, self._args[task] or []))
+        return ReaderDiedError(
+            f"the process that read {pages} has died ({_cause(process.exitcode)}); "
+            "build again, with fewer jobs if memory is short"
+        )
+
+
+def _cause(status: int | None) -> str:
+    """How a process has ended."""
+    if status is not None and status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return f"exit status {status}"

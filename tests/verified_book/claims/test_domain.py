@@ -1,0 +1,87 @@
+"""The order in which claims are numbered, and what the domain keeps, forgets and takes over."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from verified_book.claims.claim import Claim, Reference
+from verified_book.claims.domain import ClaimsDomain, reading_order
+
+
+def env(includes: dict[str, list[str]], found: set[str]) -> SimpleNamespace:
+    config = SimpleNamespace(root_doc="index")
+    return SimpleNamespace(
+        config=config, toctree_includes=includes, found_docs=found, domaindata={}
+    )
+
+
+def claims(page: str, *ids: str) -> list[Claim]:
+    return [Claim(name, "book", "holds", "So.", [], page, f"{page}.md", 1) for name in ids]
+
+
+@pytest.fixture
+def domain() -> ClaimsDomain:
+    found = ClaimsDomain(env({"index": ["b", "a"]}, {"index", "a", "b", "orphan"}))
+    found.claims["a"] = claims("a", "A1", "A2")
+    found.claims["orphan"] = claims("orphan", "O1")
+    found.claims["b"] = claims("b", "B1")
+    return found
+
+
+def test_pages_are_read_in_the_order_of_the_table_of_contents():
+    includes = {"index": ["b", "a"], "b": ["b/2", "b/1"], "b/1": ["index"]}
+    book = env(includes, {"index", "a", "b", "b/1", "b/2"})
+    assert list(reading_order(book)) == ["index", "b", "b/2", "b/1", "a"]
+
+
+def test_pages_outside_the_table_of_contents_come_last():
+    book = env({"index": ["c"]}, {"index", "c", "b", "a"})
+    assert list(reading_order(book)) == ["index", "c", "a", "b"]
+
+
+def test_claims_are_numbered_in_reading_order(domain):
+    assert [claim.id for claim in domain.ordered_claims()] == ["B1", "A1", "A2", "O1"]
+    assert domain.numbers() == {"B1": 1, "A1": 2, "A2": 3, "O1": 4}
+
+
+def test_other_books_find_claims_by_id_with_their_number(domain):
+    domain.claims["orphan"] += claims("orphan", "", "two words")
+    assert list(domain.get_objects()) == [
+        ("B1", "Claim 1", "claim", "b", "claim-b1", 1),
+        ("A1", "Claim 2", "claim", "a", "claim-a1", 1),
+        ("A2", "Claim 3", "claim", "a", "claim-a2", 1),
+        ("O1", "Claim 4", "claim", "orphan", "claim-o1", 1),
+    ]
+
+
+def test_a_page_that_goes_is_forgotten(domain):
+    domain.references["a"] = domain.references["b"] = [Reference("A1", "a.md", 3)]
+    domain.indexes.update("ab")
+    domain.clear_doc("a")
+    domain.clear_doc("unknown")
+    assert set(domain.claims) == {"b", "orphan"}
+    assert (set(domain.references), domain.indexes) == ({"b"}, {"b"})
+    assert [claim.id for claim in domain.all_claims()] == ["O1", "B1"]
+
+
+def test_pages_of_another_process_are_taken_over(domain):
+    other = ClaimsDomain(env({}, set()))
+    for name in ("a", "new"):  # it has read "new" and "b" only
+        other.claims[name] = claims(name, "other")
+        other.references[name] = [Reference("A1", f"{name}.md", 3)]
+        other.indexes.add(name)
+    domain.indexes.add("b")
+    domain.merge_domaindata({"new", "b"}, other.data)
+    assert {name: [claim.id for claim in found] for name, found in domain.claims.items()} == {
+        "a": ["A1", "A2"],
+        "orphan": ["O1"],
+        "b": ["B1"],
+        "new": ["other"],
+    }
+    assert domain.references == {"new": [Reference("A1", "new.md", 3)]}
+    assert domain.indexes == {"b", "new"}
+
+
+def test_books_share_no_data():
+    ClaimsDomain(env({}, set())).claims["a"] = claims("a", "A1")
+    assert ClaimsDomain(env({}, set())).claims == {}

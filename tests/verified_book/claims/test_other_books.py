@@ -1,0 +1,103 @@
+"""Claims are in `objects.inv`: another book links to one, and a link to none is a failure."""
+
+from pathlib import Path
+
+import pytest
+from sphinx.util.inventory import InventoryFile
+
+from tests.verified_book.books import Build, sphinx_build
+
+pytestmark = pytest.mark.xdist_group("other books")
+
+PAGE = """\
+---
+file_format: mystnb
+kernelspec: {name: python3, display_name: Python 3}
+---
+# Claims
+
+See {claim}`B-2`, {claim}`A1` and {any}`A1`.
+
+```{claim} A1
+:verdict: holds
+
+It is six.
+```
+
+```{claim} B-2
+:verdict: fails
+
+It is *seven*.
+```
+
+```{code-cell}
+not run
+```
+"""
+CONF = 'extensions = ["verified_book.claims"]\nproject = "First"\nnb_execution_mode = "off"\n'
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of a book with claims."""
+    pages = {"index.md": "# A book\n\n```{toctree}\npart/page\n```\n", "part/page.md": PAGE}
+    return sphinx_build(tmp_path_factory.mktemp("first"), CONF, pages).site
+
+
+def second(folder: Path, first: Path, page: str, extensions: str, status: int = 0) -> Build:
+    conf = f"""\
+extensions = ["sphinx.ext.intersphinx", {extensions}]
+intersphinx_mapping = {{"first": ("https://first.example/", {str(first / "objects.inv")!r})}}
+"""
+    return sphinx_build(folder, conf, {"index.md": page}, status=status)
+
+
+def test_the_inventory_has_the_claims(first):
+    with first.joinpath("objects.inv").open("rb") as stream:
+        inventory = InventoryFile.load(stream, "", lambda base, uri: uri)
+    assert inventory["claims:claim"] == {
+        "A1": ("First", "", "part/page.html#claim-a1", "Claim 1"),
+        "B-2": ("First", "", "part/page.html#claim-b-2", "Claim 2"),
+    }
+
+
+def test_references_within_the_book_may_name_no_domain(first):
+    page = first.joinpath("part/page.html").read_text()
+    link = '<a class="reference internal" href="#claim-a1" title="It is six."><span>Claim 1</span>'
+    assert page.count(link) == 2
+
+
+LINK = 'href="https://first.example/part/page.html#claim-a1"'
+
+
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        ("{claim}`A1`", "Claim 1"),
+        ("{claims:claim}`A1`", "Claim 1"),
+        ("{external:claims:claim}`A1`", "Claim 1"),
+        ("{external+first:claims:claim}`the first <A1>`", "the first"),
+        ("{any}`A1`", "Claim 1"),
+    ],
+)
+def test_another_book_links_to_a_claim(tmp_path, first, reference, text):
+    build = second(tmp_path, first, f"# Second\n\nSee {reference}.\n", '"verified_book.claims"')
+    page = build.pages["index.html"]
+    assert LINK in page
+    assert f">{text}</" in page[page.index(LINK) :].partition("</p>")[0]
+
+
+def test_so_does_a_book_that_has_no_claims(tmp_path, first):
+    page = "# Second\n\nSee <inv:first:claims:claim#A1>.\n"
+    build = second(tmp_path, first, page, '"myst_parser"')
+    assert LINK in build.pages["index.html"]
+
+
+def test_a_claim_that_no_book_has_is_a_failure_and_no_second_warning(tmp_path, first):
+    page = "# Second\n\nSee {claim}`A1`\nand {claim}`nowhere` and {claim}`!nothing`.\n"
+    build = second(tmp_path, first, page, '"verified_book.claims"', status=1)
+    (failure,) = build.failures
+    assert (failure.file, failure.line) == ("index.md", 3)
+    assert failure.message == "a reference to the claim nowhere, which does not exist"
+    assert "reference target not found" not in build.log
+    assert "Claim nowhere" in build.pages["index.html"]

@@ -1,0 +1,185 @@
+"""Small books without any check, and their builds: processes that have Sphinx loaded already.
+
+What they are about is how cells run, so that plain Sphinx with the basic theme is enough; a build
+is forked from a server that has imported it, in a tenth of the time that the command line takes.
+"""
+
+import html
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(
+    ["sphinx.cmd.build", "sphinx.builders.html", "myst_nb.sphinx_ext", "verified_book.kernels"]
+)
+
+FRONT_MATTER = """\
+---
+file_format: mystnb
+orphan: true
+kernelspec: {display_name: Python 3, language: python, name: %s}
+%s
+---
+# Page
+"""
+
+
+def run(folder: str, arguments: list[str], environment: dict[str, str], log: str) -> None:
+    """Builds a book; runs in a process of its own."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    # As at the command line: a shell starts its command with the usual answers to signals.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    from sphinx.cmd.build import main
+
+    sys.exit(main(["--color", "-b", "html", *arguments, ".", "_build/html"]))
+
+
+@dataclass
+class Build:
+    """A build that runs or has ended."""
+
+    process: Any
+    book: "Book"
+    log_path: Path
+
+    @property
+    def pid(self) -> int:
+        """Its main process."""
+        return self.process.pid
+
+    def ended(self, within: float = 60) -> "Build":
+        """The build, when it has ended."""
+        self.process.join(within)
+        if self.process.exitcode is None:
+            self.process.kill()
+            raise TimeoutError(f"the build did not end:\n{self.log}")
+        return self
+
+    @property
+    def status(self) -> int:
+        """Its exit status."""
+        return self.ended().process.exitcode
+
+    @property
+    def log(self) -> str:
+        """What it has said up to now."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.log_path.read_text(encoding="utf-8"))
+
+    @property
+    def ran(self) -> set[str]:
+        """The pages whose cells ran."""
+        self.ended()
+        return set(re.findall(r"(\w+)\.\w+: (?:Executing notebook|Starting inline)", self.log))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Its warnings, without the place that they are about."""
+        self.ended()
+        return re.findall(r"WARNING: (.*)", self.log)
+
+
+@dataclass
+class Book:
+    """A book in a folder."""
+
+    folder: Path
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        defaults = {
+            "extensions": ["verified_book.kernels"],
+            "html_theme": "basic",
+            "exclude_patterns": ["_build"],
+            "html_copy_source": False,
+        }
+        values = {**defaults, **self.config}
+        self.write("conf.py", *(f"{name} = {value!r}" for name, value in values.items()))
+
+    def write(self, name: str, *lines: str) -> Path:
+        """Writes a file."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def page(self, name: str, *cells: str, front: str = "", kernel: str = "python3") -> None:
+        """Writes a page of cells."""
+        fenced = [f"```{{code-cell}} ipython3\n{cell}\n```\n" for cell in cells]
+        self.write(f"{name}.md", FRONT_MATTER % (kernel, front), *fenced)
+
+    def start(self, *arguments: str, **environment: str) -> Build:
+        """Begins a build."""
+        log = self.folder.parent / f"{self.folder.name}-{time.monotonic_ns()}.log"
+        log.touch()
+        variables = {**os.environ, **environment}
+        process = CONTEXT.Process(
+            target=run, args=(str(self.folder), list(arguments), variables, str(log))
+        )
+        process.start()
+        return Build(process, self, log)
+
+    def build(self, *arguments: str, **environment: str) -> Build:
+        """Builds it."""
+        return self.start(*arguments, **environment).ended()
+
+    def output(self, name: str = "index") -> str:
+        """What the cells of a page show."""
+        page = (self.folder / f"_build/html/{name}.html").read_text(encoding="utf-8")
+        found = re.findall(r'<div class="cell_output.*?</div>\s*</div>', page, re.DOTALL)
+        return html.unescape(re.sub("<[^>]+>", "", "\n".join(found))).strip()
+
+
+def wait_until(condition: Callable[[], object], within: float = 20) -> float:
+    """Waits for something, and gives the seconds that it took."""
+    start = time.monotonic()
+    while not condition():
+        if time.monotonic() - start > within:
+            raise TimeoutError(f"not within {within} seconds")
+        time.sleep(0.02)
+    return time.monotonic() - start
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """The command lines of the processes that a process has started, directly or not."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            status = (path / "stat").read_text().rpartition(")")[2].split()
+            parents[int(path.name)] = int(status[1])
+    found: dict[int, str] = {}
+    queue = [pid]
+    for ancestor in queue:
+        children = [child for child, parent in parents.items() if parent == ancestor]
+        queue += children
+        for child in children:
+            with suppress(OSError):
+                found[child] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+    return found
+
+
+def app_for(source: Path, docname: str) -> Any:
+    """What stands for Sphinx while a page is read."""
+    env = SimpleNamespace(docname=docname, temp_data={})
+    return SimpleNamespace(srcdir=source, env=env, config=SimpleNamespace(verified_book_data=[]))

@@ -1,0 +1,266 @@
+"""A cache that is damaged costs time and a sentence, never the build, and never a right page."""
+
+import logging
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.cache.db import NbCacheRecord, create_db
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from tests.verified_book.kernels.builds import Book, app_for
+from verified_book.kernels import declare_files, files
+from verified_book.kernels.cache import BookCache
+from verified_book.kernels.damage import usable_cache
+from verified_book.kernels.files import PageFiles
+
+pytestmark = pytest.mark.xdist_group("files")
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def into_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def without_tables(path: Path) -> None:
+    path.unlink()
+    connection = sqlite3.connect(path)
+    connection.execute("create table nbcache (pk)")
+    connection.commit()
+    connection.close()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "truncated": truncate,
+    "not a database": lambda path: path.write_text("what is this?" * 100),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "a folder": into_folder,
+    "a link to nothing": lambda path: (path.unlink(), path.symlink_to("/nowhere/at/all")),
+    "of another version": without_tables,
+}
+
+
+def no_substitute() -> Path:
+    raise AssertionError("there is a cache that can be written")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_database_is_moved_aside(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO)
+    cache = tmp_path / "cache"
+    (cache / "executed/own").mkdir(parents=True)
+    create_db(cache).dispose()
+    database = cache / "global.db"
+    database.with_name("global.db-journal").write_text("of the old one")
+    database.with_name("global.db-journal").unlink()
+    DAMAGES[damage](database)
+    assert usable_cache(cache, no_substitute) == cache
+    (message,) = caplog.messages
+    assert message.startswith(f"the execution cache was damaged ({database}: ")
+    assert message.endswith("): it is now global.db.damaged-1, and a new one is begun")
+    assert os.path.lexists(cache / "global.db.damaged-1")
+    assert (cache / "executed/own").is_dir()
+    engine = create_db(cache)
+    assert NbCacheRecord.records_all(engine) == []
+    engine.dispose()
+    assert usable_cache(cache, no_substitute) == cache
+    assert len(caplog.messages) == 1
+    DAMAGES[damage](database)
+    usable_cache(cache, no_substitute)
+    assert os.path.lexists(cache / "global.db.damaged-2")
+
+
+def test_a_sound_cache_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO)
+    cache = tmp_path / "not/yet/there"
+    assert usable_cache(cache, no_substitute) == cache
+    engine = create_db(cache)
+    NbCacheRecord.create_record("x.md", "key", engine)
+    assert usable_cache(cache, no_substitute) == cache
+    assert [record.hashkey for record in NbCacheRecord.records_all(engine)] == ["key"]
+    engine.dispose()
+    assert sorted(path.name for path in cache.iterdir()) == ["__version__.txt", "global.db"]
+    assert caplog.messages == []
+
+
+def test_a_database_that_another_build_writes_to_is_not_damaged(tmp_path: Path):
+    create_db(tmp_path).dispose()
+    with sqlite3.connect(tmp_path / "global.db", isolation_level=None) as other:
+        other.execute("begin immediate")
+        assert usable_cache(tmp_path, no_substitute) == tmp_path
+        other.execute("rollback")
+    other.close()
+    assert not list(tmp_path.glob("*.damaged*"))
+
+
+def test_files_in_the_place_of_folders(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO)
+    cache = tmp_path / "cache"
+    cache.write_text("mine")
+    assert usable_cache(cache, no_substitute) == cache
+    assert (tmp_path / "cache.damaged-1").read_text() == "mine"
+    (cache / "executed").write_text("a file")
+    usable_cache(cache, no_substitute)
+    assert (cache / "executed.damaged-1").read_text() == "a file"
+    assert len(caplog.messages) == 2
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO)
+    (tmp_path / "file").touch()
+    (tmp_path / "other").mkdir()
+    found = usable_cache(tmp_path / "file/cache", lambda: tmp_path / "other")
+    assert found == tmp_path / "other"
+    assert (found / "global.db").is_file()
+    (message,) = caplog.messages
+    assert message == (
+        f"the execution cache {tmp_path}/file/cache cannot be used (Not a directory): "
+        "this build runs every page that it reads"
+    )
+
+
+def test_a_page_whose_outputs_are_damaged_runs_anew(tmp_path: Path):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
+    book.page("index", "'right'")
+    book.build()
+    (path,) = book.folder.glob("_build/.jupyter_cache/executed/*/base.ipynb")
+    path.write_text(path.read_text().replace("'right'", "'wrong'"))
+    shutil.rmtree(book.folder / "_build/html")  # all that the build remembers
+    build = book.build("-W")
+    assert build.status == 0, build.log
+    assert "index: its outputs in the cache were damaged; it runs anew" in build.log
+    assert build.ran == {"index"}
+    assert book.output() == "'right'"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> BookCache:
+    """A cache with the outputs of one page."""
+    (tmp_path / "book/sub").mkdir(parents=True)
+    (tmp_path / "book/sub/data.txt").write_text("one")
+    app = app_for(tmp_path / "book", "sub/page")
+    found = BookCache(app, usable_cache(tmp_path / "cache", no_substitute))
+    known = PageFiles("sub", [], ["sub/data.txt"], {})
+    files.pages(app.env)["sub/page"] = known.with_patterns(tmp_path / "book", [])
+    found.cache_notebook_bundle(CacheBundleIn(notebook(), "sub/page.md"), False, True)
+    return found
+
+
+def notebook(code: str = "open('data.txt').read()") -> NotebookNode:
+    cell = new_code_cell(code, outputs=[new_output("stream", text="one")])
+    return new_notebook(cells=[cell])
+
+
+def is_served(cache: BookCache, docname: str = "sub/page", **metadata: object) -> bool:
+    """Whether a page need not run, in a build that remembers nothing."""
+    cache.app.env = SimpleNamespace(docname=docname, temp_data={})
+    try:
+        cache.merge_match_into_notebook(new_notebook(cells=notebook().cells, metadata=metadata))
+    except KeyError:
+        return False
+    return docname in files.pages(cache.app.env)
+
+
+def test_outputs_are_served_while_nothing_has_changed(cache: BookCache):
+    assert is_served(cache)
+    data = Path(cache.app.srcdir, "sub/data.txt")
+    data.write_text("two")
+    assert not is_served(cache)
+    data.write_text("one")
+    assert is_served(cache)
+    data.unlink()
+    assert not is_served(cache)
+
+
+def test_the_same_code_in_another_folder_has_other_files(cache: BookCache):
+    assert is_served(cache, "sub/other")
+    assert not is_served(cache, "index")
+
+
+def test_a_new_declaration_runs_the_page(cache: BookCache):
+    Path(cache.app.srcdir, "sub/more.txt").touch()
+    assert is_served(cache, verified_book={"data": ["none.txt"]})
+    assert not is_served(cache, verified_book={"data": ["more.txt"]})
+    cache.app.config.verified_book_data = ["sub/more.txt"]
+    assert not is_served(cache)
+
+
+def test_a_late_declaration_is_kept_with_the_outputs(cache: BookCache):
+    late = Path(cache.app.srcdir, "sub/late.txt")
+    late.touch()
+    assert is_served(cache)
+    declare_files(cache.app, "sub/page", ["late.txt"])
+    assert is_served(cache)
+    late.write_text("changed")
+    assert not is_served(cache)
+
+
+OUTPUTS: dict[str, Callable[[Path], object]] = {
+    "half": lambda folder: truncate(folder / "base.ipynb"),
+    "gone": lambda folder: (folder / "base.ipynb").unlink(),
+    "garbled": lambda folder: (folder / "verified_book.json").write_text("{}"),
+    "of another form": lambda folder: (folder / "verified_book.json").write_text("[1]"),
+    "a file": lambda folder: (shutil.rmtree(folder), folder.write_text("")),
+    "of others": lambda folder: (folder / "verified_book.json").unlink(),
+    "an empty folder": lambda folder: (shutil.rmtree(folder), folder.mkdir()),
+    "no folder": shutil.rmtree,
+}
+
+
+@pytest.mark.parametrize("damage", OUTPUTS)
+def test_damaged_outputs_are_not_served_and_are_replaced(
+    cache: BookCache, damage: str, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO)
+    (folder,) = Path(cache.path, "executed").iterdir()
+    OUTPUTS[damage](folder)
+    assert not is_served(cache)
+    told = ["sub/page: its outputs in the cache were damaged; it runs anew"]
+    unknown = ("of others", "an empty folder", "no folder")
+    assert caplog.messages == ([] if damage in unknown else told)
+    known = PageFiles("sub", [], ["sub/data.txt"], {})
+    now = known.with_patterns(Path(cache.app.srcdir), [])
+    files.pages(cache.app.env)["sub/page"] = now
+    cache.cache_notebook_bundle(CacheBundleIn(notebook(), "sub/page.md"), False, True)
+    assert is_served(cache)
+
+
+def test_a_cache_that_breaks_while_the_book_is_built(tmp_path: Path):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
+    breaks = "open('_build/.jupyter_cache/global.db', 'w').write('x' * 5000)"
+    book.page("a_breaks", breaks)
+    book.page("index", "2 + 2")
+    build = book.build("-W")
+    assert build.status == 0
+    assert "a_breaks: its outputs could not be kept in the cache: " in build.log
+    assert "index: the execution cache failed (" in build.log
+    assert "Traceback" not in build.log
+    assert book.output() == "4"
+    build = book.build("-W", "-E")
+    assert "the execution cache was damaged" in build.log
+    assert build.ran == {"a_breaks", "index"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is a folder that nobody can write")
+def test_a_book_whose_cache_cannot_be_written(tmp_path: Path):
+    config = {"nb_execution_mode": "cache", "nb_execution_cache_path": "/proc/cache"}
+    book = Book(tmp_path / "book", config)
+    book.page("index", "1")
+    build = book.build("-W")
+    assert build.status == 0
+    assert book.output() == "1"
+    assert "the execution cache /proc/cache cannot be used (No such file or directory)" in build.log

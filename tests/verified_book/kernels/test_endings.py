@@ -1,0 +1,107 @@
+"""However a build ends, nothing of it goes on: no reader, no kernel, nothing that a cell began."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.verified_book.kernels.builds import Book, Build, descendants, lives, wait_until
+
+pytestmark = [
+    pytest.mark.xdist_group("kernels"),
+    pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks into /proc"),
+]
+
+STARTS = "import subprocess\nsubprocess.Popen(['sleep', '60'])"
+# C code that never lets another thread of the kernel run: no watcher inside of it can help.
+BUSY = f"{STARTS}\nopen('started', 'w').close()\nsum(range(10**12))"
+GRACE = 3
+
+
+def begun(book: Book, *options: str) -> tuple[Build, dict[int, str]]:
+    """A build in the middle of a cell, and all its processes."""
+    build = book.start(*options)
+    started = book.folder / "started"
+    wait_until(lambda: started.exists() or not lives(build.pid), 60)
+    found: dict[int, str] = {}
+    wait_until(lambda: found.update(descendants(build.pid)) or "sleep" in str(found))
+    return build, found
+
+
+def nothing_is_left(found: dict[int, str]) -> None:
+    """Waits until all processes have ended and their folders are gone."""
+    wait_until(lambda: not any(map(lives, found)), GRACE)
+    folders = {Path(name).parent for name in re.findall(r"-f (\S+)", "\n".join(found.values()))}
+    assert folders
+    wait_until(lambda: not any(folder.exists() for folder in folders), GRACE)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    book = Book(tmp_path / "book", {"nb_execution_mode": "force"})
+    book.page("index", BUSY)
+    return book
+
+
+@pytest.fixture
+def parallel(book: Book) -> Book:
+    for number in range(6):
+        book.page(f"page{number}", BUSY)
+    return book
+
+
+def test_the_main_process_is_killed(book: Book):
+    build, found = begun(book)
+    os.kill(build.pid, signal.SIGKILL)
+    nothing_is_left(found)
+
+
+def test_the_main_process_of_parallel_readers_is_killed(parallel: Book):
+    build, found = begun(parallel, "-j", "2")
+    os.kill(build.pid, signal.SIGKILL)
+    nothing_is_left(found)
+
+
+def test_a_parallel_reader_is_killed(parallel: Book):
+    build, found = begun(parallel, "-j", "2")
+    readers = [pid for pid, line in found.items() if "multiprocessing" in line]
+    os.kill(readers[0], signal.SIGKILL)
+    assert build.status == 2
+    assert re.search(
+        r"^the process that read (index|page\d).* has died \(killed by SIGKILL\); build again",
+        build.log,
+        re.MULTILINE,
+    )
+    nothing_is_left(found)
+
+
+def test_ctrl_c(book: Book):
+    build, found = begun(book)
+    os.kill(build.pid, signal.SIGINT)
+    assert build.status == 2
+    assert "Interrupted!" in build.log
+    nothing_is_left(found)
+
+
+@pytest.mark.parametrize("mode", ["cache", "inline"])
+def test_a_dead_kernel_and_a_time_limit_end_their_pages_only(tmp_path: Path, mode: str):
+    config = {"nb_execution_mode": mode, "nb_execution_timeout": 1}
+    book = Book(tmp_path / "book", config)
+    pid = tmp_path / "pid"
+    died = f"import os\nopen({str(pid)!r}, 'w').write(str(subprocess.Popen(['sleep', '60']).pid))"
+    book.page("a_dead", "import subprocess\n1 + 1", f"{died}\nos._exit(1)", "'later'")
+    book.page("b_slow", "2 + 1", "import time\ntime.sleep(60)", "'later'")
+    book.page("index", "3 + 1")
+    build = book.build()
+    assert build.status == 0
+    assert book.output("index") == "4"
+    assert book.output("a_dead") == "2"
+    assert book.output("b_slow") == "3"
+    failures = [text for text in build.warnings if text.startswith("Executing")]
+    assert failures == [
+        f"Executing notebook failed: {name} [mystnb.exec]"
+        for name in ("DeadKernelError", "CellTimeoutError")
+    ]
+    assert not lives(int(pid.read_text()))  # what the dead kernel had started

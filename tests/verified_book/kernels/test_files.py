@@ -1,0 +1,194 @@
+"""A page runs again when a file has changed that it has read, and else it does not."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from docutils.core import publish_doctree
+
+from tests.verified_book.kernels.builds import Book, app_for
+from verified_book.kernels import files
+from verified_book.kernels.files import PageFiles, digest, matches, pattern_from
+
+pytestmark = pytest.mark.xdist_group("files")
+
+# What an extension may do with the interface: names what it reads, and tells what was opened.
+EXTENSION = """
+def setup(app):
+    import json
+    from pathlib import Path
+    from verified_book.kernels import declare_files, opened_files, read_files
+
+    def declare(app, doctree):
+        if app.env.docname == "sub/index":
+            declare_files(app, app.env.docname, ["late.txt"])
+
+    def tell(app, error):
+        names = [opened_files(app, "sub/index"), read_files(app, "sub/index")]
+        relative = [[str(path.relative_to(app.srcdir)) for path in found] for found in names]
+        Path(app.outdir, "read.json").write_text(json.dumps(relative))
+
+    app.connect("doctree-read", declare, priority=600)
+    app.connect("build-finished", tell)
+"""
+
+
+def forget(book: Book) -> None:
+    """Removes all that a build remembers but the execution cache."""
+    shutil.rmtree(book.folder / "_build/html")
+
+
+def test_the_cache_serves_what_is_not_stale_and_nothing_else(tmp_path: Path):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
+    with (book.folder / "conf.py").open("a") as file:
+        file.write(EXTENSION)
+    book.page("index", "0")
+    front = "verified_book: {data: [/declared/*.txt]}"
+    cell = "import helper\n[open('data.txt').read().strip(), helper.x]"
+    book.page("sub/index", cell, front=front)
+    book.write("sub/data.txt", "one")
+    book.write("sub/helper.py", "x = 1")
+    book.write("sub/late.txt", "")
+    book.write("declared/a.txt", "")
+    first = book.build("-W")
+    assert first.status == 0, first.log
+    told = json.loads((book.folder / "_build/html/read.json").read_text())
+    assert [sorted(names) for names in told] == [
+        ["sub/data.txt", "sub/helper.py"],
+        ["declared/a.txt", "sub/data.txt", "sub/helper.py", "sub/late.txt"],
+    ]
+    assert book.build().ran == set()
+    changes = {
+        "sub/data.txt": "two",
+        "declared/b.txt": "a new one",
+        "sub/late.txt": "changed",
+        "sub/helper.py": "x = 22",
+    }
+    for number, (name, text) in enumerate(changes.items()):
+        book.write(name, text)
+        if number > 1:
+            forget(book)  # so that only the cache knows
+        build = book.build()
+        assert build.log.count("Executing notebook using") == 1
+        assert number > 1 or f"sub/index: {name} changed since it ran" in build.log
+    assert book.output("sub/index") == "['two', 22]"
+    forget(book)
+    assert book.build().ran == set()
+    assert book.output("sub/index") == "['two', 22]"
+    (book.folder / "sub/data.txt").unlink()
+    build = book.build()
+    assert build.log.count("Executing notebook using") == 1
+    assert "FileNotFoundError" in book.output("sub/index")
+
+
+@pytest.mark.parametrize("mode", ["force", "inline"])
+def test_modes_without_a_cache(tmp_path: Path, mode: str):
+    book = Book(tmp_path / "book", {"nb_execution_mode": mode, "verified_book_data": ["all/*"]})
+    book.page("index", "open('data.txt').read()")
+    book.write("data.txt", "one")
+    book.write("all/a.txt")
+    assert book.build("-W").status == 0
+    assert book.build().ran == set()
+    book.write("data.txt", "two")
+    assert book.build().ran == {"index"}
+    assert book.output() == r"'two\n'"
+    book.write("all/b.txt")
+    assert book.build().ran == {"index"}
+
+
+def test_files_that_change_while_the_book_is_built(tmp_path: Path):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
+    others = "import subprocess\nsubprocess.run('echo x >> others.txt', shell=True)"
+    book.page("index", f"open('others.txt').read()\n{others}", front="verified_book: {data: x.txt}")
+    own = "open('own.txt', 'w').write('1')\nopen('own.txt').read()\nopen('own.txt', 'a').write('2')"
+    book.page("own", own, front="verified_book: {data: [none.txt]}")
+    book.write("others.txt", "one")
+    build = book.build()
+    assert sorted(build.warnings) == [
+        "no data file matches 'none.txt' from the book's folder",
+        "others.txt changed while the book was built; build it again",
+        "verified_book in the front matter is written as {data: [file, ...]}",
+    ]
+    assert book.build().ran == {"index"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "pattern", "expected"),
+    [
+        ("", "a.csv", "a.csv"),
+        ("sub", "a.csv", "sub/a.csv"),
+        ("sub", "/a.csv", "a.csv"),
+        ("sub/sub", "../../../data/**", "../data/**"),
+        ("sub", ".", "sub"),
+    ],
+)
+def test_patterns(folder: str, pattern: str, expected: str):
+    assert pattern_from(folder, pattern) == expected
+
+
+def test_matches(tmp_path: Path):
+    for name in ("book/a.csv", "book/sub/b.csv", "book/sub/deep/c.csv", "data/d.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    book = tmp_path / "book"
+    assert matches(book, "*.csv") == ["a.csv"]
+    assert matches(book, "../data/*") == ["../data/d.csv"]
+    assert sorted(matches(book, "sub")) == ["sub/b.csv", "sub/deep/c.csv"]
+    assert sorted(set(matches(book, "**/*.csv"))) == ["a.csv", "sub/b.csv", "sub/deep/c.csv"]
+    assert matches(book, "*.txt") == []
+
+
+def test_digests(tmp_path: Path):
+    path = tmp_path / "a"
+    assert digest(path) == "missing"
+    path.write_text("a")
+    first = digest(path)
+    path.write_text("b")
+    assert len({first, digest(path), digest(tmp_path), digest(tmp_path / "c")}) == 4
+    path.write_text("a")
+    assert digest(path) == first
+    assert digest(path / "below") == "missing"
+
+
+def test_what_has_changed(tmp_path: Path):
+    for name in ("a", "b", "c1"):
+        (tmp_path / name).write_text(name)
+    known = PageFiles("", [], ["a", "b", "gone"], {}).with_patterns(tmp_path, ["c*"])
+    assert known.changed(tmp_path) == []
+    (tmp_path / "a").write_text("new")
+    (tmp_path / "b").unlink()
+    (tmp_path / "gone").touch()
+    (tmp_path / "c2").touch()
+    (tmp_path / "d").touch()
+    assert known.changed(tmp_path) == ["a", "b", "c2", "gone"]
+    known.digests["a"] = files.CHANGED
+    assert "a" in known.changed(tmp_path)
+
+
+def test_a_page_in_restructuredtext_declares_in_its_docinfo(tmp_path: Path):
+    app = app_for(tmp_path, "sub/page")
+    source = ":author: me\n:verified_book_data: a.csv, /b.csv\n   c.csv\n\nTitle\n"
+    doctree = publish_doctree(source)
+    files.read_docinfo(app, doctree)
+    assert files.declared(app, {}) == ["sub/a.csv", "b.csv", "sub/c.csv"]
+
+
+def test_readers_tell_the_build(tmp_path: Path):
+    known = PageFiles("", [], [], {})
+    env, theirs = SimpleNamespace(), SimpleNamespace(verified_book_files={"a": known, "c": known})
+    files.pages(env)["b"] = known
+    files.merge(app_for(tmp_path, "a"), env, {"a", "b"}, theirs)
+    assert files.pages(env) == {"a": known, "b": known}
+    files.purge(app_for(tmp_path, "a"), env, "a")
+    assert files.pages(env) == {"b": known}
+
+
+def test_a_log_that_breaks_off(tmp_path: Path):
+    log = tmp_path / "log"
+    log.write_text(
+        '["r", "a", [1, 2]]\n["r", "a", [3, 4]]\n["rw", "b", null]\n["w", "c", null]\n["r"'
+    )
+    assert files.read_log(log) == ({"a": [1, 2], "b": None}, {"b", "c"})
+    assert files.read_log(None) == files.read_log(tmp_path / "none") == ({}, set())

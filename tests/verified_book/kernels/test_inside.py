@@ -1,0 +1,115 @@
+"""What is noted of the files that a kernel opens."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from verified_book.kernels import inside
+
+# As IPython does it, and without the rest of the package, which takes seconds.
+SETUP = """\
+import sys
+sys.path.insert(0, ".")
+exec(open(sys.argv[2]).read())
+note_opened(**json.loads(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    """A book in a folder with a link to another, inside of a project."""
+    book = tmp_path / "project/book"
+    names = ["a.csv", "b.txt", "sub/c.txt", "d.txt", "helper.py", "part/__init__.py", "s.db"]
+    names += ["_build/x.txt", ".hidden/x.txt", ".dot", "lib/site-packages/x.py", "../outside.txt"]
+    for name in names:
+        path = book / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "link").symlink_to(book)
+    (book / "to_outside.txt").symlink_to(tmp_path / "project/outside.txt")
+    (tmp_path / "project/to_book.txt").symlink_to(book / "b.txt")
+    return book
+
+
+def noted(book: Path, code: str, before: str = "") -> list[list[object]]:
+    """What code notes in a process of its own."""
+    log = book.parent.parent / "log"
+    log.unlink(missing_ok=True)
+    sources = [str(book.parent.parent / "link"), str(book)]
+    orders = {"log": str(log), "sources": sources, "ignored": [str(book / "_build")]}
+    arguments = [f"{before}\n{SETUP}{code}", json.dumps(orders), inside.__file__]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run([sys.executable, "-c", *arguments], cwd=book, check=True, env=environment)
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+CASES = {
+    "open('a.csv')": [("r", "a.csv")],
+    "open('a.csv').read(); open(b'a.csv', 'rb'); open(os.path.abspath('a.csv'))": [("r", "a.csv")],
+    "import pathlib; pathlib.Path('sub/c.txt').read_text()": [("r", "sub/c.txt")],
+    "os.chdir('sub'); open('c.txt'); open('../a.csv')": [("r", "sub/c.txt"), ("r", "a.csv")],
+    "os.close(os.open('a.csv', os.O_RDONLY))": [("r", "a.csv")],
+    "open('new.txt', 'w').close(); open('new.txt')": [("w", "new.txt"), ("r", "new.txt")],
+    "open('a.csv', 'r+'); open('b.txt', 'a'); open('d.txt', 'w+')": [
+        ("rw", "a.csv"),
+        ("w", "b.txt"),
+        ("w", "d.txt"),
+    ],
+    "import sqlite3; sqlite3.connect('s.db'); sqlite3.connect(':memory:')": [("rw", "s.db")],
+    "import sqlite3; sqlite3.connect('file:s.db?mode=ro', uri=True)": [("rw", "s.db")],
+    "os.replace('a.csv', 'n'); os.remove('b.txt'); os.truncate('d.txt', 0)": [
+        ("w", "n"),
+        ("w", "b.txt"),
+        ("w", "d.txt"),
+    ],
+    "import helper, part": [("r", "helper.py"), ("r", "part/__init__.py")],
+    "import runpy; runpy.run_path('helper.py')": [("r", "helper.py")],
+    "import numpy; numpy.loadtxt('a.csv', ndmin=1)": [("r", "a.csv")],
+    "import numpy; numpy.fromfile('a.csv')": [("r", "a.csv")],
+    "open(os.path.realpath('../../link') + '/a.csv'); open('../../link/b.txt')": [
+        ("r", "a.csv"),
+        ("r", "b.txt"),
+    ],
+    "open('to_outside.txt'); open('../to_book.txt')": [("r", "to_outside.txt"), ("r", "b.txt")],
+    "open('_build/x.txt'); open('.hidden/x.txt'); open('.dot'); open('../outside.txt')": [],
+    "open('lib/site-packages/x.py'); import json.tool": [],
+    "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
+    "open(0, closefd=False); os.listdir('.'); os.close(os.open('.', os.O_RDONLY))": [],
+    "sys.audit('open', object(), 'r', 0); sys.audit('open'); open('b.txt')": [("r", "b.txt")],
+    "os.closerange(3, 99); open('a.csv').read()": [],
+    "if os.fork() == 0: open('a.csv')\nelse: os.wait()": [("r", "a.csv")],
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_what_is_noted(book: Path, code: str):
+    assert [(kind, name) for kind, name, _ in noted(book, code)] == CASES[code]
+
+
+def test_a_module_is_noted_from_its_compiled_form_too(book: Path):
+    for _ in range(2):
+        ((kind, name, _),) = noted(book, "import helper")
+        assert (kind, name) == ("r", "helper.py")
+    assert list(book.glob("__pycache__/helper.*.pyc"))
+
+
+def test_time_and_size_are_those_of_the_first_time(book: Path):
+    status = os.stat(book / "a.csv")
+    (line,) = noted(book, "open('a.csv').read()")
+    assert line == ["r", "a.csv", [status.st_mtime_ns, 0]]
+
+
+def test_a_book_that_holds_its_environment(book: Path):
+    (book / "venv").mkdir()
+    (book / "venv/data.txt").touch()
+    before = f"import sys; sys.prefix = {str(book / 'venv')!r}"
+    assert noted(book, "open('venv/data.txt')", before) == []
+
+
+def test_the_text_runs_without_this_package():
+    code = Path(inside.__file__).read_text(encoding="utf-8")
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)

@@ -1,0 +1,111 @@
+"""Parallel readers end with their build, and a build that loses one says so."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from sphinx.errors import SphinxError
+
+from tests.verified_book.kernels.builds import CONTEXT, lives, wait_until
+from verified_book.kernels import readers
+
+pytestmark = pytest.mark.xdist_group("kernels")
+
+
+def in_a_process(target: Callable[[Connection], None]) -> tuple[object, int | None]:
+    """What a function sends from a process of its own, and how that ends."""
+    ours, theirs = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=target, args=(theirs,))
+    process.start()
+    theirs.close()
+    found = ours.recv()
+    process.join(20)
+    return found, process.exitcode
+
+
+def outcome(*tasks: Callable[[], object]) -> str:
+    """The error of tasks, of which two run at once."""
+    watched = readers.WatchedTasks(2)
+    try:
+        for task in tasks:
+            watched.add_task(lambda arguments, task=task: task(), ["a", "b"])
+            time.sleep(0.2)
+        watched.join()
+    except SphinxError as error:
+        return str(error)
+    return "all is well"
+
+
+def fails() -> None:
+    raise ValueError("mine")
+
+
+def lose_one(pipe: Connection) -> None:
+    pipe.send(
+        [
+            outcome(lambda: 1, lambda: 2, lambda: 3),
+            outcome(lambda: 1, lambda: os.kill(os.getpid(), signal.SIGKILL)),
+            outcome(lambda: os._exit(3), lambda: 2, lambda: 3, lambda: 4),
+            outcome(fails, lambda: 2, lambda: 3, lambda: 4),
+        ]
+    )
+
+
+def test_a_reader_that_dies_or_fails_ends_the_build_with_a_sentence():
+    found, status = in_a_process(lose_one)
+    died = (
+        "the process that read a, b has died ({}); build again, with fewer jobs if memory is short"
+    )
+    assert found == [
+        "all is well",
+        died.format("killed by SIGKILL"),
+        died.format("exit status 3"),
+        "ValueError: mine",
+    ]
+    assert status == 0
+
+
+def wait_for_ever(lifeline: readers.Lifeline) -> None:
+    readers.sys = type("sys", (), {"platform": "another"})  # one that kills no children
+    lifeline.hold()
+    time.sleep(60)
+
+
+def leave(pipe: Connection) -> None:
+    lifeline = readers.Lifeline()
+    context = get_context("fork")
+    children = [context.Process(target=wait_for_ever, args=(lifeline,)) for _ in range(2)]
+    for child in children:
+        child.start()
+    time.sleep(0.2)
+    pipe.send([child.pid for child in children if child.is_alive()])
+    os._exit(7)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks into /proc")
+def test_readers_end_on_any_platform():
+    pids, status = in_a_process(leave)
+    assert status == 7
+    assert len(pids) == 2
+    wait_until(lambda: not any(map(lives, pids)), 3)
+
+
+def let_go(pipe: Connection) -> None:
+    lifeline = readers.Lifeline()
+    ends = lifeline.ends
+    lifeline.close()
+    lifeline.close()
+    lifeline.hold()  # of a build that has ended: nothing happens
+    try:
+        os.fstat(ends[1])
+    except OSError:
+        pipe.send("closed")
+
+
+def test_a_lifeline_that_was_closed():
+    assert in_a_process(let_go) == ("closed", 0)

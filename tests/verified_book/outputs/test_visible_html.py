@@ -1,0 +1,131 @@
+"""The words that HTML shows, and the rows of its tables."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verified_book.outputs.visible_html import visible_text
+
+
+def table(*rows: str) -> str:
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("", ""),
+        ("plain", "plain"),
+        ("<b>a</b><i>b</i> c", "ab c"),
+        ("a \n  b", "a b"),
+        ("a<br>b<br/>c<hr>d", "a\nb\nc\nd"),
+        ("<p>a<p>b</p>c", "a\nb\nc"),
+        ("<ul><li>a<li>b</ul>", "a\nb"),
+        ("<h2>a</h2>b", "a\nb"),
+        ("<details><summary>a</summary>b</details>", "a\nb"),
+        ("<dl><dt>a<dd>b</dl>", "a\nb"),
+        ("<pre>a\n  b\n</pre>c", "a\nb\nc"),
+        ("&amp; &lt;b&gt; &#955; &#x3bb; &nbsp;x", "& <b> λ λ x"),
+        ("&nosuch; &amp", "&nosuch; &"),
+        ("a < b", "a < b"),
+        ("<!-- no -->a<![CDATA[no]]>b<![if no]>c<![endif]>", "abc"),
+        ("<!DOCTYPE html><html><head><title>no</title></head><body>a</body>", "a"),
+        ("<style>no {}</style><script>if (1 < 2) no()</script>a", "a"),
+        ("<template>no</template><noscript>no</noscript>a", "a"),
+        ("<svg><text>no</text></svg><math><mi>no</mi></math>a", "a"),
+        ("<p hidden>no</p><p style='color: red; Display : none'>no <b>no</b></p>a", "a"),
+        ("<div style='display: block'>a</div>", "a"),
+        ("<img alt='no'><input value='no'>a", "a"),
+        ("</table></td></b>a", "a"),
+        ("<td>a</td>", "a"),
+        ("<div>a<div>b", "a\nb"),
+    ],
+)
+def test_words_without_a_table(html, text):
+    assert visible_text(html) == (text, False)
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (table("<td>1</td><td>2</td>", "<td>30</td><td>4</td>"), "1   2\n30  4"),
+        (table("<th></th><th>n</th>", "<th>0</th><td>10</td>"), "   n\n0  10"),
+        (table("<td>a b</td><td>&lt;&amp;</td>"), "a b  <&"),
+        (table("<td>a<br>b</td><td><p>c</p>d</td>"), "a b  c d"),
+        (table("<td> a \n\n b </td>"), "a b"),
+        (table("<td><pre>a\nb</pre></td><td>c</td>"), "a b  c"),
+        ("<table><tr><td>1<td>2<tr><td>3<td>4</table>", "1  2\n3  4"),
+        ("<table><tbody><tr><td>1</tbody><tbody><tr><td>2", "1\n2"),
+        (f"before{table('<td>1</td>')}after", "before\n1\nafter"),
+        ("<table><caption>c</caption><tr><td>1</table>", "c\n1"),
+        (table("<td>1</td>", "", "<td></td><td></td>", "<td>2</td>"), "1\n2"),
+        (table("<td>1</td><td></td>"), "1"),
+        (table("<td><svg><text>no</text></svg></td><td>1</td>"), "  1"),
+        ("<table></table>", ""),
+        (table("<td hidden>no</td><td>1</td>"), "  1"),
+    ],
+)
+def test_a_row_is_a_line(html, text):
+    assert visible_text(html) == (text, True)
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (
+            table("<th colspan=2>ab<th>c", "<td>1<td>2<td>3"),
+            "ab     c\n1   2  3",
+        ),
+        (
+            table("<th rowspan=2>a<td>x<td>1", "<td>y<td>2", "<th>b<td>z<td>3"),
+            "a  x  1\n   y  2\nb  z  3",
+        ),
+        (
+            table("<td>x<td rowspan='2' colspan='2'>w<td>1", "<td>y<td>2", "<td>b<td>z<td>3<td>4"),
+            "x  w     1\ny        2\nb  z  3  4",
+        ),
+        (
+            table("<td rowspan=3>a<td rowspan=2>b<td>c", "<td>d", "<td>e<td>f"),
+            "a  b  c\n      d\n   e  f",
+        ),
+        (table("<td colspan=''>1<td colspan='x'>2<td colspan=-3>3<td rowspan=0>4"), "1  2  3  4"),
+        (table("<td colspan=1>1<td colspan=" + "9" * 5000 + ">2"), "1  2"),
+        (table("<td rowspan=9>1") + table("<td>2<td>3"), "1\n2  3"),
+    ],
+)
+def test_cells_that_span_others_shift_none(html, text):
+    assert visible_text(html) == (text, True)
+
+
+@pytest.mark.parametrize(
+    ("inner", "text"),
+    [
+        (table("<td>x</td><td>y</td>", "<td>z</td>"), "a  x y z  b"),
+        ("<table><tr><td>x<td>y</table>", "a  x y  b"),
+        (table("<td colspan=3>x</td>", f"<td>{table('<td>y</td>')}</td>"), "a  x y  b"),
+        (f"v{table('<td>x</td>')}w", "a  v x w  b"),
+    ],
+)
+def test_a_table_within_a_cell_is_part_of_its_text(inner, text):
+    assert visible_text(table(f"<td>a</td><td>{inner}</td><td>b</td>")) == (text, True)
+
+
+PARTS = [
+    *["<", "</", ">", "<!", "<![", "<?", "--", "]]>", "&", "&#x41;", "=", '"', "'", "\n", " "],
+    *["<table>", "</table>", "<tr>", "</tr>", "<td>", "</td>", "<th", " colspan=2", " rowspan=3"],
+    *["<pre>", "</pre>", "<script>", "<p hidden>", "CDATA[", "DOCTYPE", "\x00", "\ud800", "é", "a"],
+]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=20).map("".join))
+def test_no_html_ends_a_build(html):
+    text, _ = visible_text(html)
+    assert text == "\n".join(line.rstrip() for line in text.split("\n"))
+    assert "\n\n" not in text
+
+
+@given(st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=4), min_size=1, max_size=5))
+def test_each_cell_of_a_table_is_there_in_its_row(numbers):
+    html = table(*["".join(f"<td>{number}</td>" for number in row) for row in numbers])
+    text, _ = visible_text(html)
+    assert [[int(cell) for cell in line.split()] for line in text.split("\n")] == numbers

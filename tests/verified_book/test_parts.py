@@ -1,0 +1,208 @@
+"""Each extension by itself, in plain Sphinx: what it brings, and that it brings nothing else."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.verified_book.books import Build, sphinx_build, words
+
+pytestmark = pytest.mark.xdist_group("parts")
+
+FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n"
+INDEX = "# A book\n\n```{toctree}\n:glob:\npages/*\n```\n"
+MARKDOWN = (
+    f"{FRONT}# Markdown\n\n```{{code-cell}}\n6 * 7\n```\n\n```{{expect-output}}\n42\n```\n\n$x^2$\n"
+)
+RST = "RST\n===\n\n.. code-cell::\n\n   7 * 6\n\n.. expect-output::\n\n   42\n"
+PAGES = {"index.md": INDEX, "pages/md.md": MARKDOWN, "pages/rst.rst": RST}
+CLAIM = "```{claim} A1\n:verdict: holds\n\nIt is six.\n```\n"
+PROVEN = f"{FRONT}# Claims\n\n{CLAIM}\n```{{code-cell}}\nsix = 6\nassert six\n```\n"
+
+
+def conf(*extensions: str, **settings: object) -> str:
+    """A configuration; MyST Markdown with maths between dollars."""
+    values = {"extensions": list(extensions), "myst_enable_extensions": ["dollarmath"], **settings}
+    return "".join(f"{name} = {value!r}\n" for name, value in values.items())
+
+
+def css_of(page: str) -> list[str]:
+    return re.findall(r'<link rel="stylesheet"[^>]* href="([^"?]*)', page)
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    return sphinx_build(tmp_path_factory.mktemp("outputs"), conf("verified_book"), PAGES)
+
+
+def test_outputs_alone_are_checked_in_markdown_and_rst(outputs):
+    assert "verified_book: 2 outputs as expected, 0 not checked\n" in outputs.log
+
+
+def test_outputs_alone_bring_no_look_and_no_other_maths(outputs):
+    page = outputs.pages["pages/md.html"]
+    assert not [name for name in css_of(page) if "verified" in name]
+    assert re.search(r'<script [^>]*src="https://cdn[^"]*mathjax', page)
+
+
+def test_outputs_alone_leave_no_files(outputs):
+    names = [path.name for path in outputs.site.rglob("*") if path.is_file()]
+    assert not [name for name in names if name.endswith(".ipynb") or "claims" in name]
+
+
+def test_outputs_alone_fail_a_build(tmp_path):
+    pages = PAGES | {"pages/md.md": MARKDOWN.replace("6 * 7", "6 * 8")}
+    build = sphinx_build(tmp_path, conf("verified_book"), pages, status=1)
+    (failure,) = build.failures
+    assert (failure.file, failure.line) == ("md.md", 11)
+    assert failure.message.startswith("the output differs from the expected one\n--- expected")
+    assert "ERROR: 1 failed check(s) in the book\n" in build.log
+    assert "<span" in build.pages["pages/md.html"]  # written all the same
+
+
+@pytest.mark.parametrize("name", ["claim", "claims-index"])
+def test_outputs_alone_have_no_claims(tmp_path, name):
+    page = f"# A\n\n```{{{name}}} A1\n```\n"
+    build = sphinx_build(tmp_path, conf("verified_book"), {"index.md": page}, status=1)
+    assert f"Unknown directive type: '{name}'" in build.log
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    index = f"{INDEX}\nSee {{claim}}`A1`, {{claims:claim}}`A1` or {{claim}}`the first <A1>`.\n"
+    second = PROVEN.replace("A1", "A2").replace("{claim}", "{claims:claim}")
+    pages = {
+        "index.md": f"{index}\n```{{claims-index}}\n```\n\n```{{claims:index}}\n```\n",
+        "pages/one.md": PROVEN,
+        "pages/two.md": second.replace("six", "seven"),
+    }
+    return sphinx_build(tmp_path_factory.mktemp("claims"), conf("verified_book.claims"), pages)
+
+
+def test_claims_alone_are_settled(claims):
+    assert "verified_book: 0 outputs as expected, 0 not checked, 2 claims settled\n" in claims.log
+    assert [(item["id"], item["number"], item["proven"]) for item in claims.claims] == [
+        ("A1", 1, True),
+        ("A2", 2, True),
+    ]
+
+
+def test_claims_bring_their_look(claims):
+    assert "../_static/verified_book.css" in css_of(claims.pages["pages/one.html"])
+    assert claims.site.joinpath("_static/verified_book.css").is_file()
+
+
+def test_claims_alone_change_nothing_else(claims):
+    assert not list(claims.site.rglob("*.ipynb"))
+    assert not claims.site.joinpath("_static/mathjax").exists()
+
+
+def test_directives_and_roles_have_a_short_and_a_long_name(claims):
+    index = claims.pages["index.html"]
+    link = '<a class="reference internal" href="pages/one.html#claim-a1" title="It is six.">'
+    assert index.count(f"{link}<span>Claim 1</span></a>") == 2
+    assert f"{link}<span>the first</span></a>" in re.sub(r'<span class="[^"]*">', "<span>", index)
+    assert words(claims.pages["pages/two.html"]).count("Claim 2 A2 holds It is") == 1
+    assert index.count("<table class=\"claims-index") == 2
+
+
+def test_without_notes_none_is_asked_for_and_none_is_shown(claims):
+    assert {item["note"] for item in claims.claims} == {""}
+    assert "Claim 1 A1 holds It is six." in words(claims.pages["pages/one.html"])
+    counts, table, *_ = re.findall(r"<tbody>.*?</tbody>", claims.pages["index.html"], re.DOTALL)
+    assert words(counts) == "all 2 0 0 2"
+    assert re.findall(r"(\d+) · (\w+)", words(table)) == [("1", "A1"), ("2", "A2")]
+
+
+def test_the_advice_for_a_proof_that_cannot_fail_is_configuration(tmp_path):
+    settings = conf("verified_book.claims", verified_book_claim_remedy="Prove it with `proof()`.")
+    page = PROVEN.replace("assert six", "six")
+    build = sphinx_build(tmp_path, settings, {"index.md": page.replace("\nsix\n", "\n")}, status=1)
+    (failure,) = build.failures
+    assert failure.message == "the proof of claim A1 cannot fail: it asserts and expects nothing"
+    assert failure.remedy == "Prove it with `proof()`."
+
+
+@pytest.mark.parametrize(("first", "second"), [("A3", "a3"), ("A.1", "A-1"), ("α", "β")])
+def test_two_claims_with_one_address(tmp_path, first, second):
+    blocks = [CLAIM.replace("A1", name) for name in (first, second)]
+    page = "\n".join([f"{FRONT}# Claims\n", *blocks, "```{code-cell}\nnot run\n```\n"])
+    settings = conf("verified_book.claims", nb_execution_mode="off")
+    build = sphinx_build(tmp_path, settings, {"index.md": page}, status=1)
+    (failure,) = build.failures
+    assert failure.line == page[: page.index(f"{{claim}} {second}")].count("\n") + 1
+    assert failure.message.startswith(f"claim {first} and claim {second} have the same address, #")
+
+
+@pytest.mark.parametrize(("mode", "builds"), [("force", 1), ("inline", 1), ("cache", 2)])
+def test_notebooks_alone_have_their_outputs_however_pages_run(tmp_path, mode, builds):
+    settings = conf("verified_book.notebooks", nb_execution_mode=mode)
+    for _ in range(builds):  # the second takes the outputs from the cache
+        build = sphinx_build(tmp_path, settings, PAGES, "-E")
+    assert len(build.executed) == (0 if mode == "cache" else 2)
+    for name, code in (("md", "6 * 7"), ("rst", "7 * 6")):
+        file = build.site / "_sources" / "pages" / f"{name}.ipynb"
+        notebook = nbformat.read(file, as_version=nbformat.NO_CONVERT)
+        (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        assert cell.source == code
+        assert [output.data["text/plain"] for output in cell.outputs] == ["42"]
+
+
+@pytest.fixture(scope="module")
+def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("40 + 2")])
+    source.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    notebook = nbformat.writes(source)
+    pages = {"index.md": INDEX, "pages/md.md": MARKDOWN, "pages/nb.ipynb": notebook}
+    pages["pages/plain.md"] = "# No cells\n"
+    folder = tmp_path_factory.mktemp("notebooks")
+    settings = conf(
+        "verified_book.notebooks", html_sourcelink_suffix="", verified_book_require="marked"
+    )
+    return sphinx_build(folder, settings, pages).site
+
+
+def test_a_theme_without_a_menu_has_a_link_below_pages_with_cells(notebooks):
+    link = re.compile(r'<p class="notebook-download"><a [^>]*href="([^"]*)" download>(.*?)</a></p>')
+    page = notebooks.joinpath("pages/md.html").read_text()
+    assert link.findall(page) == [("../_sources/pages/md.ipynb", "Download this page as a notebook")]
+    assert not link.findall(notebooks.joinpath("pages/plain.html").read_text())
+
+
+def test_the_notebook_of_a_page_that_is_one_stands_beside_it(notebooks):
+    folder = notebooks / "_sources" / "pages"
+    assert "../_sources/pages/nb.executed.ipynb" in notebooks.joinpath("pages/nb.html").read_text()
+    found = [
+        nbformat.read(folder / name, as_version=nbformat.NO_CONVERT).cells[0].outputs
+        for name in ("nb.ipynb", "nb.executed.ipynb")
+    ]
+    assert found[0] == []
+    assert found[1][0].data["text/plain"] == "42"
+
+
+def test_an_author_may_want_no_link(tmp_path):
+    settings = conf("verified_book.notebooks", verified_book_notebook_link="")
+    build = sphinx_build(tmp_path, settings, PAGES)
+    assert "notebook-download" not in build.pages["pages/md.html"]
+    assert (build.site / "_sources/pages/md.ipynb").is_file()
+
+
+THEMES = {"alabaster": "alabaster", "furo": "furo", "sphinx_book_theme": "sphinx_book_theme"}
+ALL = ["verified_book.claims", "verified_book.notebooks", "verified_book.offline"]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_everything_works_in_other_themes(tmp_path, theme):
+    if importlib.util.find_spec(THEMES[theme]) is None:
+        pytest.skip(f"{theme} is not installed")
+    settings = conf(*ALL, "verified_book.parallel", html_theme=theme)
+    pages = PAGES | {"pages/one.md": PROVEN, "pages/all.md": "# All\n\n```{claims-index}\n```\n"}
+    build = sphinx_build(tmp_path, settings, pages)
+    assert "verified_book: 2 outputs as expected, 0 not checked, 1 claims settled\n" in build.log
+    page = build.pages["pages/one.html"]
+    assert '<div class="settled settled-holds docutils container">' in page
+    assert "verified_book.css" in page
+    assert "../_sources/pages/one.ipynb" in page
+    assert "_static/mathjax/tex-chtml.js" in build.pages["pages/md.html"]
