@@ -153,36 +153,16 @@ class _Run:
         error: str = "",
     ) -> None:
         self.skipped, self.error = skipped, error
-        own = [block for block in blocks or [] if block["source"] == path]
-        # MyST-NB counts lines from the cell above a block, and not all of the empty ones.
-        items = _nearest([block["line"] for block in own], lines or [])
-        own = [block | {"line": items[block["line"]]} for block in own if block["line"] in items]
-        items |= {line: line for line in lines or []}
+        own = [b for b in blocks or [] if b["source"] == path and b["line"] in (lines or [])]
         self.compared = {block["line"]: block["compared"] for block in own}
         of_cell = {block["cell"]: block["line"] for block in own if block["cell"] is not None}
         self.of_page: list[_Failure] = []
         self.of_line: dict[int, list[_Failure]] = defaultdict(list)
         for failure in failures or []:
-            line = items.get(failure["line"]) if failure["source"] == path else None
-            if line is None and failure["cell"] is not None:
-                line = of_cell.get(failure["cell"])  # it is what the block below the cell shows
+            line = failure["line"]
+            if failure["source"] != path or line not in (lines or []):
+                line = of_cell.get(failure["cell"])  # of a cell with a block; None if of no cell
             (self.of_page if line is None else self.of_line[line]).append(failure)
-
-
-def _nearest(met: list[int], written: list[int]) -> dict[int, int]:
-    """For each line at which a block was met, the line at which it is written.
-
-    Examples:
-        >>> _nearest([10, 21, 37], [10, 20, 30, 40])  # that of 30 is shown as text
-        {10: 10, 21: 20, 37: 40}
-    """
-    left = sorted(set(written) - set(met))
-    found = {line: line for line in met if line in written}
-    for line in sorted(set(met) - set(found)):
-        if left:
-            found[line] = min(left, key=lambda other: abs(other - line))
-            left.remove(found[line])
-    return found
 
 
 def _results(path: Path) -> dict[str, Any]:

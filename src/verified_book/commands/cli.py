@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import logging
 import sys
+from asyncio import CancelledError
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,6 +41,8 @@ _PAGES = "a page (.md, .rst, .ipynb), or a folder: all its pages"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carries out a command and returns its exit status."""
     options = _parser().parse_args(arguments)
+    # Tasks of nbclient that nobody awaits once a command is interrupted.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     try:
         if options.command == "watch":
             from verified_book.commands import watching
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             Path(options.json).write_text(json.dumps(found), encoding="utf-8")
         print(f"verified_book: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, CancelledError):  # nbclient makes the second of the first
         print("\nverified_book: interrupted", file=sys.stderr)
         return 130
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from docutils.frontend import get_default_settings
+from docutils.utils import new_document
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
-from sphinx.util.build_phase import BuildPhase
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx.util.logging import WarningStreamHandler
 
@@ -52,12 +53,18 @@ class CheckBuilder(Builder):
         """No address: nothing is written."""
         return ""
 
-    def read_doc(self, docname: str, **kwargs: Any) -> None:  # type: ignore[misc]  # of a builder
+    # Sphinx declares these two final, for builders that write.
+
+    def build(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[misc]
+        """Reads the pages; what would resolve the references to all others is left out."""
+        self.read()
+
+    def read_doc(self, docname: str, **kwargs: Any) -> None:  # type: ignore[misc]
         """Reads a page, and goes on with the next one if that raises."""
         try:
             super().read_doc(docname, **kwargs)
         except Exception as error:  # whatever a parser or an extension raises
-            self.env.all_docs[docname] = time.time_ns() // 1_000
+            self._read_as_empty(docname)
             record_of(self.env, docname).failures.append(
                 Failure(
                     str(self.env.doc2path(docname)),
@@ -66,6 +73,22 @@ class CheckBuilder(Builder):
                     "Mend what it names: the front matter, a directive, or an extension.",
                 )
             )
+
+    def _read_as_empty(self, docname: str) -> None:
+        """Gives a page its place in all that extensions know of pages, and merge."""
+        env = self.env
+        env.temp_data.clear()
+        env.prepare_settings(docname)
+        settings = get_default_settings()
+        for name, value in {**env.settings, "env": env}.items():
+            setattr(settings, name, value)
+        doctree = new_document(str(env.doc2path(docname)), settings)
+        for domain in env.domains.values():
+            domain.process_doc(env, docname, doctree)
+        self.events.emit("doctree-read", doctree)
+        env.all_docs[docname] = time.time_ns() // 1_000
+        env.temp_data.clear()
+        env.ref_context.clear()
 
 
 class _App(Sphinx):
@@ -182,7 +205,7 @@ def run(
         chosen = _docnames(app, request)
         _restrict(app, chosen)
         _tell(app, chosen, listener)
-        return _built(app, chosen, lambda: _read(app))
+        return _built(app, chosen)
 
 
 def build_site(book: Book, out: Path, listener: Listener) -> tuple[Outcome, list[str]]:
@@ -199,21 +222,10 @@ def build_site(book: Book, out: Path, listener: Listener) -> tuple[Outcome, list
         app.env.find_files(app.config, app.builder)
         paths = {name: Path(app.env.doc2path(name)) for name in sorted(app.env.found_docs)}
         _tell(app, paths, listener)
-        return _built(app, paths, app.build), list(app.config.verified_book_sources)
+        return _built(app, paths), list(app.config.verified_book_sources)
 
 
-def _read(app: Sphinx) -> None:
-    """Builds as Sphinx does, up to where the references between all pages would be resolved."""
-    app.phase = BuildPhase.READING
-    try:
-        app.builder.read()
-    except Exception as error:
-        app.events.emit("build-finished", error)
-        raise
-    app.events.emit("build-finished", None)
-
-
-def _built(app: Sphinx, chosen: dict[str, Path], build: Callable[[], None]) -> Outcome:
+def _built(app: Sphinx, chosen: dict[str, Path]) -> Outcome:
     """Builds, and gathers what came of the chosen pages."""
     found = Outcome()
     before: dict[str, bytes] = {}
@@ -229,7 +241,7 @@ def _built(app: Sphinx, chosen: dict[str, Path], build: Callable[[], None]) -> O
     app.connect("env-updated", snapshot, priority=1)
     app.connect("env-updated", compare, priority=1000)
     app.connect("verified-book-report", lambda app, env, report: reports.append(report))
-    build()
+    app.build()
     by_name = records(app.env)
     found.pages = [Page(path, by_name.get(name, PageRecord())) for name, path in chosen.items()]
     parts = [page.record.failures for page in found.pages]

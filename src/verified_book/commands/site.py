@@ -1,4 +1,4 @@
-"""Builds the site of a book once, in a process that :mod:`verified_book.commands.watching` starts."""
+"""Builds the site of a book once, in a process that `watch` starts for each change."""
 
 import json
 import sys

@@ -3,10 +3,12 @@
 The server, the watching of files and the reloading are those of sphinx-autobuild.
 """
 
+import contextlib
 import functools
 import hashlib
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -49,23 +51,23 @@ def watch(name: str, port: int, opens: bool) -> int:
         site.mkdir(parents=True, exist_ok=True)
         roots.unlink(missing_ok=True)
         address = f"{_HOST}:{_free(port)}"
-        build = functools.partial(_build, [str(path), str(site), str(roots)], address)
+        rebuild = functools.partial(_rebuild, [str(path), str(site), str(roots)], address)
         try:
-            build(changed_paths=[])
+            _build([str(path), str(site), str(roots)], address)
             watched = [book.folder]
             if roots.is_file():
                 found = [Path(root) for root in json.loads(roots.read_text(encoding="utf-8"))]
                 watched += [root for root in found if root.exists()]
             if opens:
                 threading.Timer(1, webbrowser.open, [f"http://{address}"]).start()
-            _serve(book, watched, site, address, build)
+            _serve(book, watched, site, address, rebuild)
         except KeyboardInterrupt:
             pass
     print("\nverified_book: no longer watching")
     return 0
 
 
-def _serve(book: Book, watched: list[Path], site: Path, address: str, build: Any) -> None:
+def _serve(book: Book, watched: list[Path], site: Path, address: str, rebuild: Any) -> None:
     """Serves a site, and builds it anew when a file below the watched folders changes."""
     import uvicorn
     from sphinx_autobuild.middleware import JavascriptInjectorMiddleware
@@ -76,7 +78,7 @@ def _serve(book: Book, watched: list[Path], site: Path, address: str, build: Any
     from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
     from starlette.staticfiles import StaticFiles
 
-    server = RebuildServer(watched, Unchanged(watched, book.builds()), build)
+    server = RebuildServer(watched, Unchanged(watched, book.builds()), rebuild)
     routes: list[BaseRoute] = [WebSocketRoute("/websocket-reload", server)]
     if book.alone:
         page = f"/{Path(book.alone).stem}.html"
@@ -91,18 +93,35 @@ def _serve(book: Book, watched: list[Path], site: Path, address: str, build: Any
     uvicorn.run(app, host=host, port=int(port), log_level="warning")
 
 
-def _build(arguments: list[str], address: str, *, changed_paths: Sequence[Path]) -> None:
-    """Builds the site in a process of its own, which says what is not as expected."""
+def _rebuild(arguments: list[str], address: str, *, changed_paths: Sequence[Path]) -> None:
+    """Builds the site after a change; sphinx-autobuild calls it in a process of its own."""
     names = sorted({shown(path) for path in changed_paths})
-    if names:
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        print(f"\nchanged: {', '.join(names[:3])}{more}", flush=True)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    print(f"\nchanged: {', '.join(names[:3])}{more}", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):  # the server ends too
+        _build(arguments, address)
+
+
+def _build(arguments: list[str], address: str) -> None:
+    """Builds the site in a process of its own, which says what is not as expected."""
     command = [sys.executable, "-m", "verified_book", "_site", *arguments]
-    try:
-        subprocess.run(command, check=False)
-        print(f"http://{address} shows the book; Ctrl-C ends it", flush=True)
-    except KeyboardInterrupt:
-        pass  # the server ends too
+    with subprocess.Popen(command) as process:
+        try:
+            process.wait()
+        except KeyboardInterrupt:
+            _end(process)
+            raise
+    print(f"http://{address} shows the book; Ctrl-C ends it", flush=True)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Lets a build that was interrupted end its kernels, whether or not it knows yet."""
+    for sent in (None, signal.SIGINT, signal.SIGTERM):
+        if sent:
+            process.send_signal(sent)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=3)
+            return
 
 
 class Unchanged:

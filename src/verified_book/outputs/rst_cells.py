@@ -102,8 +102,8 @@ def execute(app: Sphinx, doctree: nodes.document) -> None:
     parser = Parser()
     if sphinx.version_info < (9,):
         parser.set_application(app)
-    else:
-        parser.config, parser.env = app.config, app.env
+    else:  # as its registry does
+        parser._config, parser._env = app.config, app.env
     parser.parse(as_notebook(places, app.config.verified_book_kernel), scratch)
 
     doctree[RST_CELL_PLACES] = [(place.source, place.line) for place in places]
