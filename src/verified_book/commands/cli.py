@@ -75,17 +75,23 @@ def _run(options: argparse.Namespace) -> int:
     from verified_book.commands import reporting, running
 
     terminal = reporting.Terminal(sys.stdout, sys.stderr)
-    accepts = options.command == "accept"
-    mode = ("dry" if options.dry_run else "1") if accepts else "0"
-    listener = running.Listener(terminal.warn, terminal.reads, terminal.print)
-    twice = accepts and options.twice
-    outcomes = [running.run(item, listener, mode, twice, options.jobs) for item in requests]
-    reporting.told(outcomes, terminal)
-    if accepts:
-        reporting.rewritten(outcomes, terminal)
-    if not accepts and options.json:
+    mode = ("dry" if options.dry_run else "1") if options.command == "accept" else "0"
+    said: list[str] = []
+
+    def says(text: str) -> None:
+        said.append(text)
+        terminal.says(text)
+
+    listener = running.Listener(terminal.warn, terminal.reads, says)
+    outcomes = [
+        running.run(request, listener, mode, options.twice, options.jobs) for request in requests
+    ]
+    status = reporting.told(outcomes, terminal)
+    if said and not options.dry_run:
+        terminal.print("Review the changes with `git diff`.")
+    if options.json:
         Path(options.json).write_text(reporting.as_json(outcomes), encoding="utf-8")
-    return 1 if any(outcome.failures for outcome in outcomes) else 0
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -111,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         "--twice", action="store_true", help="run each page twice, and write `...` for what moved"
     )
     for command in (check, accept):
+        command.set_defaults(**{"dry_run": False, "twice": False, "json": None})
         command.add_argument(
             "-j", "--jobs", type=_positive, default=1, metavar="N", help="read N pages at once"
         )

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
+from verified_book.accepting.pending import DRY_RUN
 from verified_book.commands.books import shown
 from verified_book.commands.running import Outcome
 from verified_book.outputs.pages import coverage
@@ -40,6 +41,11 @@ class Terminal:
             print(f"running {page}", end="", file=self._err, flush=True)
             self._progress = True
 
+    def says(self, text: str) -> None:
+        """Prints what accepting says: a line of a patch, or a sentence."""
+        style = {"-": "red", "+": "green", "@": "faint"}.get(text[:1])
+        self.print(text, *([style] if style else []))
+
     def failure(self, failure: Failure) -> None:
         """Prints a failure as a build prints it, its place as seen from here."""
         headline, *body = failure.message.split("\n")
@@ -68,9 +74,15 @@ def _is_colored(stream: TextIO) -> bool:
     )
 
 
-def told(outcomes: list[Outcome], terminal: Terminal) -> None:
-    """Prints the failures, what was not checked, and a last line with counts."""
-    failures = [failure for outcome in outcomes for failure in outcome.failures]
+def told(outcomes: list[Outcome], terminal: Terminal) -> int:
+    """Prints the failures, what was not checked, and a last line with counts.
+
+    Returns:
+        The exit status.
+    """
+    everything = [failure for outcome in outcomes for failure in outcome.failures]
+    failures = [failure for failure in everything if failure.remedy != DRY_RUN.remedy]
+    unwritten = len(everything) - len(failures)  # a patch has shown them
     found = [page.record for outcome in outcomes for page in outcome.pages]
     for failure in failures:
         terminal.failure(failure)
@@ -84,7 +96,10 @@ def told(outcomes: list[Outcome], terminal: Terminal) -> None:
         f"{unchecked} not checked",
         counted(len(failures), "failure") if failures else "no failure",
     ]
-    terminal.print(", ".join(said), "bold", "red" if failures else "green")
+    if unwritten:
+        said.append(f"{counted(unwritten, 'block')} to be written")
+    terminal.print(", ".join(said), "bold", "red" if everything else "green")
+    return 1 if everything else 0
 
 
 def counted(number: int, noun: str) -> str:
@@ -113,12 +128,3 @@ def as_json(outcomes: list[Outcome]) -> str:
         )
     failures = [asdict(failure) for outcome in outcomes for failure in outcome.failures]
     return json.dumps({"pages": pages, "failures": failures}, indent=1)
-
-
-def rewritten(outcomes: list[Outcome], terminal: Terminal) -> None:
-    """Names the pages that were rewritten."""
-    files = sorted({shown(path) for outcome in outcomes for path in outcome.rewritten})
-    for file in files:
-        terminal.print(f"rewrote {file}")
-    if files:
-        terminal.print("Review the changes with `git diff`.")

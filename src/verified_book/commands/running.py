@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -128,12 +128,10 @@ class Outcome:
 
     Attributes:
         failures: Those of all pages, and of the book as a whole.
-        rewritten: The files that have changed since they were read.
     """
 
     pages: list[Page] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    rewritten: list[Path] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -151,6 +149,12 @@ class Listener:
     says: Callable[[str], None]
 
 
+def _from_here(text: str, folder: Path) -> str:
+    """A message without colors, with the paths in a book as seen from the working directory."""
+    prefix = "" if (here := shown(folder)) == "." else f"{here}/"
+    return _COLORS.sub("", text).replace(f"{folder}{os.sep}", prefix)
+
+
 class _Warnings:
     """A stream that passes on each warning that Sphinx writes, with the paths that people use."""
 
@@ -160,11 +164,8 @@ class _Warnings:
         self._folder, self._warn = book.folder, warn
 
     def write(self, text: str) -> None:
-        message = _COLORS.sub("", text).strip()
-        if message:
-            folder = shown(self._folder)
-            prefix = "" if folder == "." else f"{folder}/"
-            self._warn(message.replace(f"{self._folder}{os.sep}", prefix))
+        if message := text.strip():
+            self._warn(_from_here(message, self._folder))
 
     def flush(self) -> None:
         """Nothing is held back."""
@@ -186,10 +187,8 @@ def run(
         CommandError: If a page is none of the book's, or the book cannot be configured.
     """
     with (
-        _environment(
-            {accepting.VARIABLE: mode, f"{accepting.VARIABLE}_TWICE": "1" if twice else "0"}
-        ),
-        _told(listener),
+        _environment({accepting.VARIABLE: mode, accepting.TWICE: "1" if twice else "0"}),
+        _told(request.book, listener),
         tempfile.TemporaryDirectory(prefix="verified-book-") as doctrees,
         scratch(request.book) as out,
         application(
@@ -228,18 +227,7 @@ def build_site(book: Book, out: Path, listener: Listener) -> tuple[Outcome, list
 def _built(app: Sphinx, chosen: dict[str, Path]) -> Outcome:
     """Builds, and gathers what came of the chosen pages."""
     found = Outcome()
-    before: dict[str, bytes] = {}
     reports: list[Report] = []
-
-    def snapshot(app: Sphinx, env: BuildEnvironment) -> None:
-        before.update(_contents(records(env).values()))
-
-    def compare(app: Sphinx, env: BuildEnvironment) -> None:
-        after = _contents(records(env).values())
-        found.rewritten = [Path(name) for name in before if after.get(name) != before[name]]
-
-    app.connect("env-updated", snapshot, priority=1)
-    app.connect("env-updated", compare, priority=1000)
     app.connect("verified-book-report", lambda app, env, report: reports.append(report))
     app.build()
     by_name = records(app.env)
@@ -342,12 +330,6 @@ def _tell(app: Sphinx, paths: dict[str, Path], listener: Listener) -> None:
     app.connect("source-read", tell, priority=1)
 
 
-def _contents(found: Iterable[PageRecord]) -> dict[str, bytes]:
-    """The files that pages were read from, as they are now."""
-    names = {name for record in found for name in record.digests}
-    return {name: Path(name).read_bytes() for name in sorted(names) if Path(name).is_file()}
-
-
 @contextlib.contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
     """Environment variables for the time of a run."""
@@ -366,20 +348,20 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 class _Passing(logging.Handler):
     """Passes on what is logged below the level of a warning."""
 
-    def __init__(self, says: Callable[[str], None]) -> None:
+    def __init__(self, book: Book, says: Callable[[str], None]) -> None:
         super().__init__()
-        self._says = says
+        self._folder, self._says = book.folder, says
         self.addFilter(lambda record: record.levelno < logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._says(_COLORS.sub("", record.getMessage()))
+        self._says(_from_here(record.getMessage(), self._folder))
 
 
 @contextlib.contextmanager
-def _told(listener: Listener) -> Iterator[None]:
+def _told(book: Book, listener: Listener) -> Iterator[None]:
     """Lets the listener hear what accepting blocks says of itself."""
     logger = logging.getLogger(f"sphinx.{accepting.__name__}")
-    handler = _Passing(listener.says)
+    handler = _Passing(book, listener.says)
     logger.addHandler(handler)
     try:
         yield

@@ -21,13 +21,12 @@ def build(path: str, out: str, roots: str) -> int:
         The exit status.
     """
     terminal = reporting.Terminal(sys.stdout, sys.stderr)
-    listener = Listener(terminal.warn, terminal.reads, terminal.print)
+    listener = Listener(terminal.warn, terminal.reads, terminal.says)
     book = book_of(Path(path))
     outcome, patterns = build_site(book, Path(out), listener)
     found = {str(_root(book.folder, pattern)) for pattern in patterns}
     Path(roots).write_text(json.dumps(sorted(found)), encoding="utf-8")
-    reporting.told([outcome], terminal)
-    return 1 if outcome.failures else 0
+    return reporting.told([outcome], terminal)
 
 
 def _root(base: Path, pattern: str) -> Path:

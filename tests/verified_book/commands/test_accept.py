@@ -4,58 +4,51 @@ import os
 from pathlib import Path
 
 import pytest
-from sphinx.util import logging
 
 from tests.verified_book.commands.conftest import GREEN, RED, Command, write
 from verified_book import accepting
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
-TWICE = f"{accepting.VARIABLE}_TWICE"
+PATCH = """\
+--- red.md
++++ red.md
+@@ -9,5 +9,5 @@
+ ```
+\x20
+ ```{expect-output}
+-41
++42
+ ```
+1 page, 1 output checked, 0 not checked, no failure, 1 block to be written
+"""
 
 
-@pytest.fixture
-def modes(monkeypatch) -> list[tuple[str, str]]:
-    """The values of the two variables in each run; what is to be written is written plainly."""
-    found = []
-
-    def rewrite(app, pages):
-        found.append((os.environ[accepting.VARIABLE], os.environ[TWICE]))
-        for edit in (edit for record in pages.values() for edit in record.edits):
-            path = Path(edit.source)
-            if os.environ[accepting.VARIABLE] == "dry":
-                logger = logging.getLogger(f"{accepting.__name__}.shown")
-                logger.info("--- %s\n-%s\n+%s", path.name, edit.old, edit.new)
-            else:
-                path.write_text(path.read_text().replace(edit.old, edit.new))
-        for record in pages.values():
-            record.edits = []
-
-    monkeypatch.setattr(accepting, "rewrite", rewrite)
-    return found
-
-
-def test_pages_are_rewritten_and_named(command: Command, tmp_path: Path, modes):
+def test_pages_are_rewritten_and_named(command: Command, tmp_path: Path):
     write(tmp_path, {"red.md": RED, "green.rst": GREEN})
-    assert command("accept", "--dry-run", "red.md").out == (
-        "--- red.md\n-41\n+42\n1 page, 1 output checked, 0 not checked, no failure\n"
-    )
+    said = command("accept", "--dry-run", "red.md")
+    assert (said.status, said.out) == (1, PATCH)
     assert (tmp_path / "red.md").read_text() == RED
-    said = command("accept", "red.md", "green.rst", "--twice")
+    said = command("accept", "red.md", "green.rst")
     assert (said.status, said.out) == (
         0,
+        "verified_book: rewrote 1 expected block(s) in red.md\n"
         "2 pages, 2 outputs checked, 0 not checked, no failure\n"
-        "rewrote red.md\nReview the changes with `git diff`.\n",
+        "Review the changes with `git diff`.\n",
     )
     assert (tmp_path / "red.md").read_text() == RED.replace("41", "42")
     assert (tmp_path / "green.rst").read_text() == GREEN
-    assert modes == [("dry", "0"), ("1", "1"), ("1", "1")]
     assert accepting.VARIABLE not in os.environ
 
 
-def test_what_no_block_can_mend_still_fails(command: Command, tmp_path: Path, modes):
-    write(tmp_path, {"page.md": "# Page\n\n```{expect-output}\n1\n```\n"})
-    said = command("accept", "page.md")
+def test_what_moves_is_masked_and_what_no_block_can_mend_fails(command: Command, tmp_path: Path):
+    moving = "import time\ntime.perf_counter_ns()"
+    lost = "\n\n```{expect-output}\nlost\n```\n"
+    write(
+        tmp_path, {"docs/page.md": RED.replace("6 * 7", f"print('at', end=' ')\n{moving}") + lost}
+    )
+    said = command("accept", "--twice", "docs/page.md")
     assert said.status == 1
-    assert "page.md:3: ERROR: expect-output: no code cell directly before it" in said.out
-    assert "rewrote" not in said.out
+    assert said.out.startswith("verified_book: rewrote 1 expected block(s) in docs/page.md\n")
+    assert "docs/page.md:18: ERROR: expect-output: no code cell directly before it" in said.out
+    assert "```{expect-output}\nat\n...\n```" in (tmp_path / "docs/page.md").read_text()
