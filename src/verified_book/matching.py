@@ -161,7 +161,7 @@ def _end(piece: _Piece, text: _Piece, index: int) -> int | None:
     """Where a piece ends whose first float is at `index` of a text's; its first gap is not read."""
     after = index + len(piece.floats)
     found = text.floats[index:after]
-    if len(found) < len(piece.floats) or piece.gaps[1:] != text.gaps[index + 1 : after]:
+    if piece.gaps[1:] != text.gaps[index + 1 : after]:
         return None
     start = found[-1].end if found else 0
     if all(map(stands_for, piece.floats, found)) and text.whole.startswith(piece.tail, start):
