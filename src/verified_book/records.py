@@ -17,6 +17,8 @@ class Failure:
     Attributes:
         cell: The index of the cell that it concerns, if any.
         refutes: Whether it shows what the page says false, not merely the page incomplete.
+        expected: What the block says, where it differs from what the cell printed.
+        executed: What the cell printed, its lines that agree written as in the block.
     """
 
     source: str
@@ -25,6 +27,8 @@ class Failure:
     remedy: str
     cell: int | None = None
     refutes: bool = False
+    expected: str | None = None
+    executed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,21 @@ class Unchecked:
     line: int
 
 
+@dataclass(frozen=True)
+class Block:
+    """An expected block that was met.
+
+    Attributes:
+        cell: The index of its cell; None if there is none before it.
+        compared: Whether it was held against what its cell printed.
+    """
+
+    source: str
+    line: int
+    cell: int | None
+    compared: bool
+
+
 @dataclass
 class PageRecord:
     """All that is remembered of one page.
@@ -88,6 +107,7 @@ class PageRecord:
         files: What the page was parsed from, by path; kept until pending edits are carried out.
         settled: File, body and code of each block and each cell without one that need no edit and
             stand in a file that the page includes.
+        executed: Whether the cells of the page were run in this book's builds at all.
         checked: How many outputs of each kind an expected block is held against.
     """
 
@@ -97,6 +117,8 @@ class PageRecord:
     settled: list[tuple[str, str | None, str]] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
     unchecked: list[Unchecked] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    executed: bool = True
 
 
 def records(env: BuildEnvironment) -> dict[str, PageRecord]:

@@ -19,6 +19,8 @@ from verified_book.records import Edit, FileAsRead, PageRecord
 
 logger = logging.getLogger(__name__)
 
+DRY_RUN = Refusal("this is a dry run", "Run it again, not dry, to write the block.")
+
 _CELL_OF_NO_TEXT = re.compile(r"(.*):cell \d+")
 
 
@@ -106,8 +108,7 @@ class _File:
             return
         if dry:
             self._show(page.text, new)
-            dry_run = Refusal("this is a dry run", "Run it again, not dry, to write the block.")
-            self._refuse(self._left(), dry_run)
+            self._refuse(self._left(), DRY_RUN)
             return
         if not changes:
             return

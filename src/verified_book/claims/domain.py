@@ -19,6 +19,7 @@ from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
 from verified_book.claims.claim import Claim, Reference
+from verified_book.outputs.lines import true_place
 
 
 class ClaimRole(XRefRole):
@@ -35,6 +36,12 @@ class ClaimRole(XRefRole):
             references = claims_domain(self.env).references
             references.setdefault(self.env.docname, []).append(Reference(self.target, source, line))
         return super().run()
+
+    def _place(self) -> tuple[str, int]:
+        source, line = self.get_source_info()
+        if source == self.env.doc2path(self.env.docname):
+            return true_place(self.env, source, line)
+        return source, line
 
     def process_link(
         self,

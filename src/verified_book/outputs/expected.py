@@ -14,7 +14,7 @@ from verified_book.matching import agree, escape, is_vacuous
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.images import with_digests_of, without_digests
 from verified_book.outputs.shown import REQUIRED, WORDS, pattern_of, text_of
-from verified_book.records import Edit, Failure, Unchecked
+from verified_book.records import Block, Edit, Failure, Unchecked
 
 _RUN = "verified_book_blocks_run"
 
@@ -119,6 +119,7 @@ class Comparison:
         checked: The indices of the cells whose output a block can refute.
         kinds: The kind of each output that is held against a block.
         settled: File, body and code of the blocks that agree, and of cells that need none.
+        blocks: Every block of the page.
     """
 
     failures: list[Failure] = field(default_factory=list)
@@ -127,6 +128,7 @@ class Comparison:
     kinds: list[str] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
     settled: list[tuple[str, str | None, str]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
 
 
 def compare(
@@ -147,12 +149,15 @@ def compare(
     for marker in markers:
         cell = by_node.get(id(marker.before))
         if cell is None:
+            result.blocks.append(Block(marker.source, marker.line, None, compared=False))
             message = "expect-output: no code cell directly before it"
             remedy = "Put the block right after the cell whose output it holds; one block a cell."
             result.failures.append(Failure(marker.source, marker.line, message, remedy))
             continue
         words_of[cell.index] = marker.words
-        if cell.index not in not_run and not _raised_in_earnest(cell):
+        ran = cell.index not in not_run and not _raised_in_earnest(cell)
+        result.blocks.append(Block(marker.source, marker.line, cell.index, compared=ran))
+        if ran:
             _compare(app, cell, marker, result)  # else reported once, as what stopped it
     for cell in cells:
         if cell.index in not_run:
@@ -243,17 +248,19 @@ def _difference(app: Sphinx, cell: Cell, marker: Marker, want: str, got: str) ->
         remedy = "Mend the cell, or remove the block."
         if unasked:
             remedy += f" What it shows is checked where the block says so: {', '.join(unasked)}."
-        return Failure(*place, message, remedy, cell.index, refutes=True)
+        return Failure(*place, message, remedy, cell.index, True, expected=want, executed="")
     wanted, printed = want.split("\n"), got.split("\n")
     if len(wanted) == len(printed):  # lines that agree are no difference, however they are written
         printed = [w if agree(w, g) else g for w, g in zip(wanted, printed, strict=True)]
     diff = list(difflib.unified_diff(wanted, printed, "expected", "executed", lineterm=""))
-    if not diff:  # they agree line by line, but not as a whole
+    by_line = bool(diff)
+    if not by_line:  # they agree line by line, but not as a whole
         diff = list(difflib.unified_diff(wanted, got.split("\n"), "expected", "executed"))
     message = "\n".join(["the output differs from the expected one", *map(str.rstrip, diff)])
     command = app.config.verified_book_accept_command
     remedy = f"Mend the code; or run `{command}` and review the change with `git diff`."
-    return Failure(*place, message, remedy, cell.index, refutes=True)
+    executed = "\n".join(printed) if by_line else got
+    return Failure(*place, message, remedy, cell.index, True, expected=want, executed=executed)
 
 
 def setup(app: Sphinx) -> None:
