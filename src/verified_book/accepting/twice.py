@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.execute import direct
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -33,13 +33,18 @@ def second_run(app: Sphinx, cells: list[Cell]) -> list[Cell]:
     folder = Path(app.env.doc2path(app.env.docname)).parent
     place = TemporaryDirectory() if config.execution_in_temp else nullcontext(str(folder))
     with place as cwd:
-        single_nb_execution(
+        run = direct.single_nb_execution  # the kernels of the build, while it lasts
+        result = run(
             notebook,
             cwd=os.path.abspath(cwd),
             timeout=config.execution_timeout,
             allow_errors=config.execution_allow_errors,
         )
-    return [replace(cell, outputs=notebook.cells[cell.index].outputs) for cell in cells]
+    if result.err is not None:
+        raise RuntimeError(str(result.err)) from result.err
+    return [
+        replace(cell, outputs=client.joined(notebook.cells[cell.index].outputs)) for cell in cells
+    ]
 
 
 def masked(app: Sphinx, cells: list[Cell], edits: list[Edit]) -> list[Edit]:

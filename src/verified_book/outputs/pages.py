@@ -85,13 +85,11 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     record.checked, record.unchecked = Counter(result.kinds), result.unchecked
     page = app.env.doc2path(app.env.docname)
     record.settled = [
-        (str(Path(path).resolve()), old, code)
-        for path, old, code in result.settled
-        if path != page
+        (str(Path(path).resolve()), old, code) for path, old, code in result.settled if path != page
     ]
     if record.edits and accepting.is_twice():
         record.edits = twice.masked(app, cells, record.edits)
-    if not record.edits and not record.settled:
+    if not record.edits:
         record.files = {}
     app.emit("verified-book-page", doctree, check)
     record.failures += check.failures

@@ -29,8 +29,8 @@ def language_of(suffix: str) -> Format:
     return RST if suffix == ".rst" else markdown()
 
 
-def edit(spans: list[Span], index: int, new: str, words: str = "", **changed: Any) -> Edit:
-    """What a build would ask for if the output of a cell were `new`."""
+def edit(spans: list[Span], index: int, output: str, words: str = "", **changed: Any) -> Edit:
+    """What a build would ask for if a cell printed `output`."""
     span = spans[index]
     cell = next((s for s in spans if s.block == index), span)
     mends = Failure("page", span.start + 1, "differs", "mend it", cell=0)
@@ -39,10 +39,10 @@ def edit(spans: list[Span], index: int, new: str, words: str = "", **changed: An
         "line": span.start + 1,
         "old": span.body if span.kind == "block" else None,
         "code": cell.body if cell.kind == "cell" else "",
-        "new": escape(new),
+        "new": escape(output),
         "words": tuple(words.split()),
         "mends": mends,
-        "got": new,
+        "got": output,
         "cell_line": cell.start + 1,
     }
     return Edit(**(asked | changed))

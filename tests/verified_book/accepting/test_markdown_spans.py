@@ -204,5 +204,20 @@ def test_a_page_with_other_line_breaks_is_refused(letter: str):
         markdown().spans(f"{FRONT_MATTER}a{letter}b\n{CELL}")
 
 
-def test_an_output_without_text_is_refused():
-    assert "agree with any output" in reason(FRONT_MATTER + CELL, markdown(), {0: " "})
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("", "what two runs print has nothing in common"),
+        ("...", "the block would agree with any output"),
+    ],
+)
+def test_a_block_that_says_nothing_is_not_written(output: str, why: str):
+    text = FRONT_MATTER + CELL
+    wanted = edit(markdown().spans(text), 0, "got", new=output)
+    assert reason(text, markdown(), {0: wanted}) == why
+
+
+def test_a_block_that_does_not_agree_is_not_written():
+    text = FRONT_MATTER + CELL
+    wanted = edit(markdown().spans(text), 0, "got", new="something else")
+    assert "a block cannot hold this output" in reason(text, markdown(), {0: wanted})

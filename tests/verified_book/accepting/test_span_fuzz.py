@@ -120,7 +120,7 @@ def check(
 
 
 FEW = settings(
-    max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 newlines, ends = st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["", "\n", "\n\n\n"])
 
