@@ -150,8 +150,8 @@ def test_an_unchanged_build_reads_nothing(life: Life):
     ("after", "written"),
     [
         ("no change", set()),
-        ("another cell", {"second"}),
-        ("another statement", {"all", "first", "second"}),
+        ("another cell", {"index", "second"}),
+        ("another statement", {"index", "all", "first", "second"}),
     ],
 )
 def test_writes_what_shows_something_new(life: Life, after: str, written: set[str]):
