@@ -13,7 +13,7 @@ export OMP_NUM_THREADS ?= 1
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-$(VENV)/installed: requirements.txt pyproject.toml
+$(VENV)/installed: requirements.txt pyproject.toml src/verified_book/pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
 		f"Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is {sys.version.split()[0]}. Try: make PYTHON=python3.11")'
 	@echo "== Setting up $(VENV): a minute or two, once"

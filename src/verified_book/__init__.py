@@ -19,8 +19,15 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the directives, the checks and what they need of Sphinx."""
     # Here, since a cell that imports `verified_book.figures` needs none of it, and Sphinx and
     # MyST-NB take two seconds of every chapter's time.
+    from sphinx.errors import ExtensionError
+
     from verified_book import kernels, outputs, records, settings, sources
 
+    if "myst_parser" in app.extensions:
+        raise ExtensionError(
+            "verified_book: MyST-NB runs the cells and brings myst_parser along; "
+            "put myst_nb in its place in `extensions`"
+        )
     app.setup_extension("myst_nb")
     settings.register(app, settings.OUTPUTS)
     for module in (records, sources, kernels, outputs):

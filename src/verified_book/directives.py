@@ -34,7 +34,7 @@ class CheckedDirective(SphinxDirective):
     def get_source_info(self) -> tuple[str, int]:
         """The file and the line of the directive, from 1."""
         source, line = super().get_source_info()
-        if source == self.env.doc2path(self.env.docname):
+        if source == str(self.env.doc2path(self.env.docname)):
             return true_place(self.env, source, line)
         return source, line
 

@@ -17,6 +17,8 @@ class Failure:
     Attributes:
         cell: The index of the cell that it concerns, if any.
         refutes: Whether it shows what the page says false, not merely the page incomplete.
+        expected: What the block says, where it differs from what the cell printed.
+        executed: What the cell printed, its lines that agree written as in the block.
     """
 
     source: str
@@ -25,6 +27,8 @@ class Failure:
     remedy: str
     cell: int | None = None
     refutes: bool = False
+    expected: str | None = None
+    executed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Edit:
         new: What the block shall say: an expected text, not yet escaped for its format.
         words: What stands after the name of the directive.
         mends: The failure that stays if the edit is refused.
+        got: What the block is held against.
+        cell_line: The line of the cell's directive, from 1.
     """
 
     source: str
@@ -50,6 +56,23 @@ class Edit:
     new: str
     words: tuple[str, ...]
     mends: Failure
+    got: str
+    cell_line: int
+
+
+@dataclass(frozen=True)
+class FileAsRead:
+    """A file that a page was parsed from.
+
+    Attributes:
+        data: All that it said.
+        starts: The lines, from 0, at which what was parsed of it may begin.
+        as_in_file: Whether that was parsed: another extension may have rewritten it.
+    """
+
+    data: bytes
+    starts: frozenset[int] = frozenset({0})
+    as_in_file: bool = True
 
 
 @dataclass(frozen=True)
@@ -61,20 +84,41 @@ class Unchecked:
     line: int
 
 
+@dataclass(frozen=True)
+class Block:
+    """An expected block that was met.
+
+    Attributes:
+        cell: The index of its cell; None if there is none before it.
+        compared: Whether it was held against what its cell printed.
+    """
+
+    source: str
+    line: int
+    cell: int | None
+    compared: bool
+
+
 @dataclass
 class PageRecord:
     """All that is remembered of one page.
 
     Attributes:
-        digests: The SHA-256 of each file with blocks of the page, when it was parsed.
+        files: What the page was parsed from, by path; kept until pending edits are carried out.
+        settled: File, body and code of each block and each cell without one that need no edit and
+            stand in a file that the page includes.
+        executed: Whether the cells of the page were run in this book's builds at all.
         checked: How many outputs of each kind an expected block is held against.
     """
 
     failures: list[Failure] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
-    digests: dict[str, str] = field(default_factory=dict)
+    files: dict[str, FileAsRead] = field(default_factory=dict)
+    settled: list[tuple[str, str | None, str]] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
     unchecked: list[Unchecked] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    executed: bool = True
 
 
 def records(env: BuildEnvironment) -> dict[str, PageRecord]:

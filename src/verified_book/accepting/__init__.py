@@ -1,22 +1,50 @@
-"""Rewrites expected blocks from what ran, for review with `git diff`."""
+"""Rewrites expected blocks from what ran, for review with `git diff`.
+
+Only the blocks themselves are written, where their own parsers find them, into a file that replaces
+the page at once. Where anything is not as it was parsed, nothing is written, and the failure that
+the block should have mended says why.
+"""
 
 import os
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
-from verified_book.records import PageRecord
+    from verified_book.records import PageRecord
 
 VARIABLE = "VERIFIED_BOOK_ACCEPT"
+"""Set to accept; `dry` shows what would be written instead."""
+
+TWICE = "VERIFIED_BOOK_ACCEPT_TWICE"
+"""Set to run pages with edits once more, and to mask by `...` what moved."""
+
 _NO = {"", "0", "false", "no", "off"}
+
+
+def _value(variable: str) -> str:
+    return os.environ.get(variable, "").strip().lower()
 
 
 def is_on() -> bool:
     """Whether this build shall rewrite the expected blocks that differ or are missing."""
-    return os.environ.get(VARIABLE, "").strip().lower() not in _NO
+    return _value(VARIABLE) not in _NO
 
 
-def rewrite(app: Sphinx, pages: dict[str, PageRecord]) -> None:
+def is_dry() -> bool:
+    """Whether it shall only show what it would write."""
+    return _value(VARIABLE) == "dry"
+
+
+def is_twice() -> bool:
+    """Whether pages with edits shall run once more."""
+    return is_on() and _value(TWICE) not in _NO
+
+
+def rewrite(app: "Sphinx", pages: "dict[str, PageRecord]") -> None:
     """Carries out the pending edits of all pages; those that are refused stay failures."""
-    for record in pages.values():
-        record.failures += [edit.mends for edit in record.edits]
-        record.edits = []
+    if any(record.edits or record.files for record in pages.values()):
+        # Here, since the directives import this package, and it needs them.
+        from verified_book.accepting import pending
+
+        pending.carry_out(app, pages, dry=is_dry())

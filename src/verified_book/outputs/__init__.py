@@ -2,10 +2,11 @@
 
 from sphinx.application import Sphinx
 
-from verified_book.outputs import client, expected, pages, rst_cells, source
-
 
 def setup(app: Sphinx) -> None:
     """Registers the directives and the checks."""
+    # Here, since the directives of other extensions use single modules of this package.
+    from verified_book.outputs import client, expected, pages, rst_cells, source
+
     for module in (client, source, pages, rst_cells, expected):
         module.setup(app)

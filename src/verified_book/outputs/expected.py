@@ -14,7 +14,7 @@ from verified_book.matching import agree, escape, is_vacuous
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.images import with_digests_of, without_digests
 from verified_book.outputs.shown import REQUIRED, WORDS, pattern_of, text_of
-from verified_book.records import Edit, Failure, Unchecked
+from verified_book.records import Block, Edit, Failure, Unchecked
 
 _RUN = "verified_book_blocks_run"
 
@@ -47,9 +47,14 @@ class ExpectOutput(CheckedDirective):
         if not isinstance(self.state, states.RSTState):
             return tuple(" ".join(self.arguments).split()), "\n".join(self.content)
         # docutils would take text without an empty line above it for an argument.
-        head, *body = self.block_text.split("\n")
-        text = textwrap.dedent("\n".join(body)).strip("\n")
-        return tuple(head.partition("::")[2].split()), text
+        return words_and_text(self.block_text)
+
+
+def words_and_text(directive: str) -> tuple[tuple[str, ...], str]:
+    """What stands after the name of a reStructuredText directive, and what stands below it."""
+    head, *body = directive.split("\n")
+    text = textwrap.dedent("\n".join(body)).strip("\n")
+    return tuple(head.partition("::")[2].split()), text
 
 
 def runs_of(app: Sphinx) -> list[tuple[str, int]]:
@@ -113,6 +118,8 @@ class Comparison:
         edits: The rewritings that would mend failures, when the build accepts.
         checked: The indices of the cells whose output a block can refute.
         kinds: The kind of each output that is held against a block.
+        settled: File, body and code of the blocks that agree, and of cells that need none.
+        blocks: Every block of the page.
     """
 
     failures: list[Failure] = field(default_factory=list)
@@ -120,6 +127,8 @@ class Comparison:
     checked: set[int] = field(default_factory=set)
     kinds: list[str] = field(default_factory=list)
     unchecked: list[Unchecked] = field(default_factory=list)
+    settled: list[tuple[str, str | None, str]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
 
 
 def compare(
@@ -140,12 +149,15 @@ def compare(
     for marker in markers:
         cell = by_node.get(id(marker.before))
         if cell is None:
+            result.blocks.append(Block(marker.source, marker.line, None, compared=False))
             message = "expect-output: no code cell directly before it"
             remedy = "Put the block right after the cell whose output it holds; one block a cell."
             result.failures.append(Failure(marker.source, marker.line, message, remedy))
             continue
         words_of[cell.index] = marker.words
-        if cell.index not in not_run and not _raised_in_earnest(cell):
+        ran = cell.index not in not_run and not _raised_in_earnest(cell)
+        result.blocks.append(Block(marker.source, marker.line, cell.index, compared=ran))
+        if ran:
             _compare(app, cell, marker, result)  # else reported once, as what stopped it
     for cell in cells:
         if cell.index in not_run:
@@ -153,6 +165,8 @@ def compare(
         words = words_of.get(cell.index)
         if words is None and required and not _raised_in_earnest(cell):
             _require(app, cell, result)
+        if words is None and cell.index not in {edit.mends.cell for edit in result.edits}:
+            result.settled.append((cell.source, None, cell.code))
         checked = cell.index in result.checked
         for piece in cell.shown:
             if checked and piece.takes_part(words or ()):
@@ -176,6 +190,7 @@ def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> Non
     if not vacuous:
         result.checked.add(cell.index)
         if agree(want, with_digests_of(want, got), exact="exact" in words):
+            result.settled.append((marker.source, marker.want, cell.code))
             return
     if vacuous:
         message = (
@@ -188,7 +203,7 @@ def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> Non
     else:
         failure = _difference(app, cell, marker, want, got)
     if accepting.is_on() and got:
-        _mend(cell, marker.source, marker.line, marker.want, words, failure, result)
+        _mend(cell, (marker.source, marker.line), marker.want, words, failure, result)
     else:
         result.failures.append(failure)
 
@@ -205,24 +220,23 @@ def _require(app: Sphinx, cell: Cell, result: Comparison) -> None:
     )
     failure = Failure(cell.source, cell.line, message, remedy, cell.index)
     if accepting.is_on():
-        _mend(cell, cell.source, cell.line, None, (), failure, result)
+        _mend(cell, (cell.source, cell.line), None, (), failure, result)
     else:
         result.failures.append(failure)
 
 
 def _mend(
     cell: Cell,
-    source: str,
-    line: int,
+    place: tuple[str, int],
     old: str | None,
     words: tuple[str, ...],
     failure: Failure,
     result: Comparison,
 ) -> None:
-    new = pattern_of(cell.shown, words, escape)
+    new, got = pattern_of(cell.shown, words, escape), text_of(cell.shown, words)
     if "digest" not in words:
-        new = without_digests(new)
-    result.edits.append(Edit(source, line, old, cell.code, new, words, failure))
+        new, got = without_digests(new), without_digests(got)
+    result.edits.append(Edit(*place, old, cell.code, new, words, failure, got, cell.line))
     result.checked.add(cell.index)
 
 
@@ -234,17 +248,19 @@ def _difference(app: Sphinx, cell: Cell, marker: Marker, want: str, got: str) ->
         remedy = "Mend the cell, or remove the block."
         if unasked:
             remedy += f" What it shows is checked where the block says so: {', '.join(unasked)}."
-        return Failure(*place, message, remedy, cell.index, refutes=True)
+        return Failure(*place, message, remedy, cell.index, True, expected=want, executed="")
     wanted, printed = want.split("\n"), got.split("\n")
     if len(wanted) == len(printed):  # lines that agree are no difference, however they are written
         printed = [w if agree(w, g) else g for w, g in zip(wanted, printed, strict=True)]
     diff = list(difflib.unified_diff(wanted, printed, "expected", "executed", lineterm=""))
-    if not diff:  # they agree line by line, but not as a whole
+    by_line = bool(diff)
+    if not by_line:  # they agree line by line, but not as a whole
         diff = list(difflib.unified_diff(wanted, got.split("\n"), "expected", "executed"))
     message = "\n".join(["the output differs from the expected one", *map(str.rstrip, diff)])
     command = app.config.verified_book_accept_command
     remedy = f"Mend the code; or run `{command}` and review the change with `git diff`."
-    return Failure(*place, message, remedy, cell.index, refutes=True)
+    executed = "\n".join(printed) if by_line else got
+    return Failure(*place, message, remedy, cell.index, True, expected=want, executed=executed)
 
 
 def setup(app: Sphinx) -> None:

@@ -5,9 +5,19 @@
 """
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
+import yaml
+from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+
+from verified_book.outputs import source
+from verified_book.records import Failure
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_HAS_CELLS = re.compile(r"code-cell|expect-output")
 
 
 def page_settings(env: BuildEnvironment, docname: str) -> dict[str, Any]:
@@ -18,3 +28,27 @@ def page_settings(env: BuildEnvironment, docname: str) -> dict[str, Any]:
     if value is None:
         return {}
     return dict(value) if isinstance(value, dict) else {"require": value}
+
+
+def unreadable(app: Sphinx) -> list[Failure]:
+    """Why MyST-NB takes the Markdown page that is being read, with cells, for one without."""
+    page, parsed = str(app.env.doc2path(app.env.docname)), source.of_page(app)
+    kind = app.config.source_suffix.get(Path(page).suffix)
+    if parsed is None or kind in (None, "restructuredtext") or page.endswith(".ipynb"):
+        return []
+    match = _FRONT_MATTER.match(parsed.text)
+    if match is None or not _HAS_CELLS.search(parsed.text, match.end()):
+        return []
+    try:
+        settings = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = min(mark.line, match[1].count("\n") - 1) if mark else 0
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        message = f"the front matter is no YAML, so no cell runs: {problem}"
+        return [Failure(page, line + 2, message, "Mend it; no cell of the page was checked.")]
+    if settings is not None and not isinstance(settings, dict):
+        message = "the front matter holds no settings, so no cell runs"
+        remedy = "Write `name: value` on each of its lines; no cell of the page was checked."
+        return [Failure(page, 1, message, remedy)]
+    return []

@@ -6,6 +6,7 @@ show, and sentences for the last line.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from verified_book import accepting, records
+from verified_book.accepting import twice
 from verified_book.outputs import client, expected, lexical, source
 from verified_book.outputs.cells import Cell, cells_of, unfinished
-from verified_book.outputs.front_matter import page_settings
+from verified_book.outputs.front_matter import page_settings, unreadable
 from verified_book.records import Failure, PageRecord, record_of
 
 logger = logging.getLogger(__name__)
@@ -52,7 +54,11 @@ class Report:
 def check_page(app: Sphinx, doctree: nodes.document) -> None:
     """Holds every output of a page against what the page says."""
     markers = expected.take_markers(doctree)
+    if broken := unreadable(app):
+        record_of(app.env).failures = broken  # in place of one for each of its cells
+        return
     if not _executed(app):
+        record_of(app.env).executed = False
         if markers and app.config.nb_execution_mode != "off":
             logger.warning(
                 "verified_book: %d expected block(s) not checked, since the page is not executed",
@@ -75,11 +81,18 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     if cells or markers:
         check.failures += source.odd_line_breaks(app)
     check.checked = result.checked
-    record.edits = result.edits
+    record.edits, record.blocks = result.edits, result.blocks
     record.checked, record.unchecked = Counter(result.kinds), result.unchecked
-    for edit in record.edits:  # in a file that the page includes
-        if edit.source not in record.digests and Path(edit.source).is_file():
-            record.digests[edit.source] = source.digest_of(edit.source)
+    page = app.env.doc2path(app.env.docname)
+    record.settled = [
+        (str(Path(path).resolve()), old, code)
+        for path, old, code in result.settled
+        if path != page
+    ]
+    if record.edits and accepting.is_twice():
+        record.edits = twice.masked(app, cells, record.edits)
+    if not record.edits and not record.settled:
+        record.files = {}
     app.emit("verified-book-page", doctree, check)
     record.failures += check.failures
 
@@ -182,7 +195,7 @@ def report(app: Sphinx, env: BuildEnvironment) -> list[str]:
             type="verified_book",
             subtype="failure",
         )
-    for line in coverage(app, pages):
+    for line in coverage(pages.values(), Path(app.srcdir)):
         logger.info("verified_book: %s", line)
     if failures:
         logger.error(
@@ -200,26 +213,31 @@ def report(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return []
 
 
-def coverage(app: Sphinx, pages: dict[str, PageRecord]) -> list[str]:
-    """A line for each kind of output that nothing is held against, with the places of all."""
+def coverage(found: Iterable[PageRecord], base: Path) -> list[str]:
+    """A line for each kind of output that nothing is held against, with the places of all.
+
+    Args:
+        found: The records of pages.
+        base: The folder from which the places are given.
+    """
     places: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for record in pages.values():
+    for record in found:
         for output in record.unchecked:
             places[output.kind][output.source].append(output.line)
     lines = []
     for kind, by_source in sorted(places.items()):
         count = sum(map(len, by_source.values()))
         where = "; ".join(
-            f"{_short(app, source)} {', '.join(map(str, found))}"
-            for source, found in sorted(by_source.items())
+            f"{_short(base, source)} {', '.join(map(str, numbers))}"
+            for source, numbers in sorted(by_source.items())
         )
         lines.append(f"not checked: {count} {kind} ({where})")
     return lines
 
 
-def _short(app: Sphinx, source: str) -> str:
-    """A page's path within the book."""
-    return source.removeprefix(f"{Path(app.srcdir).as_posix()}/")
+def _short(base: Path, source: str) -> str:
+    """A page's path within a folder."""
+    return source.removeprefix(f"{base.as_posix()}/")
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:

@@ -7,6 +7,7 @@ time limit, tags and look are those of the Markdown chapters; what it rendered t
 from collections.abc import Sequence
 from typing import Any
 
+import sphinx
 import yaml
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
@@ -57,7 +58,8 @@ class CodeCell(CheckedDirective):
         if not is_rst(self.env):
             self.fail(
                 "code-cell: MyST-NB does not run this cell",
-                "Put it at the top level of a page with a kernelspec in its front matter.",
+                "Put it at the top level of a page with a kernelspec and `file_format: mystnb` in "
+                "its front matter.",
             )
             return []
         if not self.content:
@@ -72,7 +74,7 @@ class CodeCell(CheckedDirective):
 def is_rst(env: BuildEnvironment) -> bool:
     """Whether the page that is being read is reStructuredText, whatever its suffix."""
     suffixes = env.config.source_suffix
-    name = env.doc2path(env.docname)
+    name = str(env.doc2path(env.docname))
     return any(name.endswith(s) and kind == "restructuredtext" for s, kind in suffixes.items())
 
 
@@ -98,7 +100,10 @@ def execute(app: Sphinx, doctree: nodes.document) -> None:
     scratch = new_document(doctree["source"], doctree.settings)
     scratch.reporter = doctree.reporter
     parser = Parser()
-    parser.set_application(app)
+    if sphinx.version_info < (9,):
+        parser.set_application(app)
+    else:  # as its registry does
+        parser._config, parser._env = app.config, app.env
     parser.parse(as_notebook(places, app.config.verified_book_kernel), scratch)
 
     doctree[RST_CELL_PLACES] = [(place.source, place.line) for place in places]

@@ -1,0 +1,181 @@
+"""The changes of one page: where they go, what they write, and that they write nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from verified_book.accepting.merge import joined, merge
+from verified_book.accepting.spans import (
+    BY_HAND,
+    Format,
+    Refusal,
+    Span,
+    ending,
+    newline_at,
+    split,
+    without_blocks,
+)
+from verified_book.matching import agree, is_vacuous
+from verified_book.outputs.images import with_digests_of
+from verified_book.records import Edit, FileAsRead
+
+SureOf = Literal["lines", "cells", "texts"]
+"""What is sure of a file: the lines of all directives; those of cells, which their blocks follow;
+or only what its blocks say."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A block to be written.
+
+    Attributes:
+        index: The span that gets another body, or the cell that gets a block.
+        body: The lines of the block; indices are those of old lines that stay.
+        reads: What the block must read as once it is written.
+    """
+
+    index: int
+    body: Sequence[int | str]
+    reads: str
+
+    @property
+    def new_lines(self) -> list[str]:
+        """The lines that the author has not seen."""
+        return [line for line in self.body if isinstance(line, str)]
+
+
+def locate(
+    edit: Edit, lines: Sequence[str], spans: Sequence[Span], as_read: FileAsRead, sure_of: SureOf
+) -> int:
+    """The index of what an edit is about: its block, or a cell that has none."""
+    if sure_of == "lines":
+        index = _at_line(edit, spans, as_read)
+    elif sure_of == "cells":
+        index = _of_cell(edit, spans)
+    else:
+        index = _by_text(edit, spans)
+    span = spans[index]
+    if span.hindrance:
+        raise Refusal(span.hindrance, BY_HAND)
+    below = next((other for other in spans[index + 1 :] if other.start >= span.end), None)
+    if edit.old is None and below is not None and below.kind == "block":
+        if not any(line.strip() for line in lines[span.end : below.start]):
+            raise Refusal("a block that is not held to the cell follows it", BY_HAND)
+    return index
+
+
+def _at_line(edit: Edit, spans: Sequence[Span], as_read: FileAsRead) -> int:
+    kind, body = ("cell", edit.code) if edit.old is None else ("block", edit.old)
+    starts = {edit.line - 1 + start for start in as_read.starts}
+    found = [
+        index
+        for index, span in enumerate(spans)
+        if span.start in starts and span.kind == kind and span.body == body
+    ]
+    if len(found) != 1:
+        number = "more than one" if found else "no"
+        raise Refusal(f"{number} {kind} that reads as it was parsed stands there", BY_HAND)
+    return found[0]
+
+
+def _of_cell(edit: Edit, spans: Sequence[Span]) -> int:
+    cells = [
+        index
+        for index, span in enumerate(spans)
+        if span.kind == "cell" and span.start == edit.cell_line - 1 and span.body == edit.code
+    ]
+    if len(cells) != 1:
+        raise Refusal("the cell does not stand there as it was parsed", BY_HAND)
+    block = spans[cells[0]].block
+    if edit.old is None:
+        if block is not None:
+            raise Refusal("a block that is not held to the cell follows it", BY_HAND)
+        return cells[0]
+    if block is None or spans[block].body != edit.old:
+        raise Refusal("the block does not follow its cell as it was parsed", BY_HAND)
+    return block
+
+
+def _by_text(edit: Edit, spans: Sequence[Span]) -> int:
+    found = [
+        index for index, span in enumerate(spans) if span.kind == "block" and span.body == edit.old
+    ]
+    if len(found) != 1:
+        number = "more than one block reads" if found else "no block reads"
+        raise Refusal(f"{number} as what was parsed", BY_HAND)
+    return found[0]
+
+
+def change_for(index: int, edits: Sequence[Edit], language: Format) -> Change:
+    """The change that carries out edits of one block: several, if its file is included so often."""
+    edit = edits[0]
+    exact = "exact" in edit.words
+    # Blanks at the end of a line do not count, and editors take them away.
+    new = "\n".join(line.rstrip() for line in edit.new.split("\n")).strip("\n")
+    body: list[int | str] = [*new.split("\n")]
+    if edit.old is not None:
+        body = merge(edit.old, new, with_digests_of(edit.old, edit.got), exact)
+    reads = language.stored(joined(body, edit.old or ""))
+    if not reads.strip():
+        reason = "what two runs print has nothing in common"
+        raise Refusal(reason, "Let the cell print what stays the same.")
+    if is_vacuous(reads):
+        raise Refusal("the block would agree with any output", BY_HAND)
+    for other in edits:
+        if not agree(reads, with_digests_of(reads, other.got), exact=exact):
+            if other is not edit:
+                reason = "the block is included more than once, and the outputs differ"
+                raise Refusal(reason, "Let the cell print the same everywhere.")
+            reason = "a block cannot hold this output: its white space, or what stands for it"
+            raise Refusal(reason, BY_HAND)
+    return Change(index, body, reads)
+
+
+def apply(text: str, spans: Sequence[Span], changes: Mapping[int, Change], language: Format) -> str:
+    """The page with the changes; refused if it would not read as it did, but for them."""
+    lines = split(text)
+    for index, change in sorted(changes.items(), reverse=True):
+        span = spans[index]
+        if span.kind == "block":
+            lines[span.start : span.end] = language.with_body(lines, span, change.body)
+        else:
+            block = language.new_block(lines, span, change.new_lines)
+            last = lines[span.end - 1]
+            if not ending(last):  # the page ends here, and goes on to end without one
+                lines[span.end - 1] = last + newline_at(lines, span.end - 1)
+                block[-1] = block[-1][: -len(ending(block[-1]))]
+            lines[span.end : span.end] = block
+    new = "".join(lines)
+    _check(text, spans, changes, new, language)
+    return new
+
+
+def _check(
+    old: str, spans: Sequence[Span], changes: Mapping[int, Change], new: str, language: Format
+) -> None:
+    """Holds a new page against the old one, by the parser of their language."""
+    expected: list[tuple[str, str, str | None]] = []  # kind, body, and all of it if unchanged
+    lines = split(old)
+    for index, span in enumerate(spans):
+        change = changes.get(index)
+        if change is None or span.kind == "cell":
+            raw = "".join(lines[span.start : span.end]).rstrip("\r\n")
+            expected.append((span.kind, span.body, raw))
+        if change is not None:
+            expected.append(("block", change.reads, None))
+    found, new_lines = language.spans(new), split(new)
+    if len(found) != len(expected):
+        raise _lost("other directives")
+    for span, (kind, body, all_of_it) in zip(found, expected, strict=True):
+        raw = "".join(new_lines[span.start : span.end]).rstrip("\r\n")
+        if (span.kind, span.body) != (kind, body) or all_of_it not in (None, raw):
+            raise _lost(f"another {kind}")
+    rest, new_rest = without_blocks(old, spans), without_blocks(new, found)
+    if rest.rstrip("\r\n") != new_rest.rstrip("\r\n"):
+        raise _lost("other text")
+    if bool(ending(old)) != bool(ending(new)) or language.skeleton(old) != language.skeleton(new):
+        raise _lost("other text")
+
+
+def _lost(what: str) -> Refusal:
+    return Refusal(f"the page would read as one with {what}", BY_HAND)

@@ -1,0 +1,117 @@
+"""Where the directives of a page stand in its own text."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_ENDING = re.compile(r"[\r\n]+\Z")
+_ODD_BREAKS = re.compile("[\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+
+
+class Refusal(Exception):  # noqa: N818  # it is no error of the program
+    """A reason why nothing is written, and what an author can do about it."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+BY_HAND = "Write the block by hand."
+
+
+@dataclass(frozen=True)
+class Span:
+    """A directive in the text of a page; lines count from 0.
+
+    Attributes:
+        start: Its first line.
+        end: The line after its last one, which is a closing fence or has text.
+        body: What its parser makes of its content.
+        body_start: The first line of the body; that of the whole content if the body is empty.
+        body_end: The line after the last one of the body; the body has as many lines.
+        indent: What stands before a directive next to it.
+        inner: What stands before the lines of its body, to be taken off by the parser.
+        fence: The characters that open it, in Markdown.
+        block: The index of the block that belongs to it, if it is a cell and has one.
+        hindrance: Why nothing can be written here, if so.
+    """
+
+    kind: Literal["cell", "block"]
+    start: int
+    end: int
+    body: str
+    body_start: int
+    body_end: int
+    indent: str = ""
+    inner: str = ""
+    fence: str = ""
+    block: int | None = None
+    hindrance: str = ""
+
+
+class Format(Protocol):
+    """What is to be known of the language that a page is written in."""
+
+    def spans(self, text: str) -> list[Span]:
+        """The cells and the expected blocks of a page, in order."""
+
+    def skeleton(self, text: str) -> object:
+        """What the language's own parser makes of all but the expected blocks."""
+
+    def stored(self, body: str) -> str:
+        """What the parser makes of a body."""
+
+    def new_block(self, lines: Sequence[str], cell: Span, body: Sequence[str]) -> list[str]:
+        """The lines of a block for a cell, to be put below the cell."""
+
+    def with_body(self, lines: Sequence[str], block: Span, body: Sequence[int | str]) -> list[str]:
+        """The lines of a block with another body: new lines, and indices of old ones."""
+
+
+def split(text: str) -> list[str]:
+    r"""The lines of a page with their endings, which may be of all three kinds.
+
+    Examples:
+        >>> split("a\r\n\rb")
+        ['a\r\n', '\r', 'b']
+    """
+    return _LINE.findall(text)
+
+
+def parsed(text: str) -> str:
+    """A page as parsers get it, with line breaks of one kind."""
+    if odd := _ODD_BREAKS.search(text):
+        raise Refusal(
+            f"the page has a character U+{ord(odd[0]):04X}, and tools disagree whether it ends a "
+            "line",
+            "Take it out, or write it as an escape.",
+        )
+    return re.sub("\r\n?", "\n", text)
+
+
+def ending(line: str) -> str:
+    """The line break at the end of a line, if any."""
+    found = _ENDING.search(line)
+    return found[0] if found else ""
+
+
+def newline_at(lines: Sequence[str], index: int) -> str:
+    """The line break that is usual at a place of a page."""
+    return next((found for line in reversed(lines[: index + 1]) if (found := ending(line))), "\n")
+
+
+def without_blocks(text: str, spans: Sequence[Span]) -> str:
+    """A page without its expected blocks, and the empty lines before them."""
+    lines = split(text)
+    kept = [True] * len(lines)
+    for span in spans:
+        if span.kind != "block":
+            continue
+        start = span.start
+        while start and not lines[start - 1].strip():
+            start -= 1
+        kept[start : span.end] = [False] * (span.end - start)
+    return "".join(line for line, keep in zip(lines, kept, strict=True) if keep)

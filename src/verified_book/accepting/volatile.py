@@ -1,0 +1,106 @@
+"""What an output says only once: known kinds of it, and what two runs show to move."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from difflib import SequenceMatcher
+
+from verified_book.matching import agree, escape, is_vacuous
+
+_NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_UNIT = r"(?:ns|us|µs|μs|ms|s|sec|secs|seconds|min|minutes)\b"
+_DAY = r"[12]\d{3}-\d\d-\d\d"
+
+KINDS: dict[str, str] = {
+    "a memory address": r"\bat 0x[0-9a-fA-F]{6,}\b|\b0x[0-9a-fA-F]{9,}\b",
+    "a timing": (
+        rf"Wall time:|CPU times:|{_NUMBER} ?{_UNIT} ± |(?i:\b(?:elapsed|took)\b)\D{{0,20}}{_NUMBER}"
+        rf"|(?i:\btime\b)\D{{0,20}}{_NUMBER} ?{_UNIT}"
+        rf"|\bin {_NUMBER} ?{_UNIT}|\d(?:it/s|s/it)\b"
+    ),
+    "a time of day": r"(?<!\d[T ])\b\d\d:\d\d:\d\d(?:\.\d+)?\b",
+    "a temporary path": r"/tmp/\w|/var/folders/|\\Temp\\|\btmp[a-z0-9_]{8}\b",
+    "a process id": r"(?i:\bpid\b)\W{0,3}\d+|\bipykernel_\d+",
+    "a random UUID": r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b",
+    "the order of a set": r"""\{(['"])[^'"{}]*\1(?:, (['"])[^'"{}]*\2)+\}""",
+}
+"""Patterns of what differs from run to run, by what it is."""
+
+_TOKENS = (
+    rf"0x[0-9a-fA-F]+|(?:(?<![\w.])[+-])?{_NUMBER}|[^\W\d]\w*|\s+|.",
+    r"\s+|\S+",
+    r"\n|[^\n]+",
+)
+
+
+def kinds_in(line: str) -> Iterator[str]:
+    """What in a line of output will differ in the next run.
+
+    Examples:
+        >>> list(kinds_in("<object object at 0x7f3a5c0d1b20>"))
+        ['a memory address']
+    """
+    for kind, pattern in KINDS.items():
+        if re.search(pattern, line):
+            yield kind
+    if date.today().isoformat() in line:
+        yield "the date"
+
+
+def mask(first: str, second: str, exact: bool = False) -> str | None:
+    """The expected text for the outputs of two runs, with `...` for what moved.
+
+    Returns:
+        A text that agrees with both; None if they have nothing in common to be held against.
+
+    Examples:
+        >>> mask("step 1 took 0.31 s", "step 1 took 0.29 s")
+        'step 1 took ... s'
+    """
+    for token in _TOKENS:
+        masked = _masked(re.findall(token, first), re.findall(token, second))
+        if _holds(masked, first, second, exact):
+            return masked
+    return None
+
+
+def mask_lines(new: str, first: str, second: str, exact: bool = False) -> str | None:
+    """The same for an expected text that agrees with the first; its lines stay where they can."""
+    lines, before, after = new.split("\n"), first.split("\n"), second.split("\n")
+    if len(lines) == len(before) == len(after):
+        masked = [
+            line
+            if agree(line, one, exact=exact) and agree(line, two, exact=exact)
+            else mask(one, two, exact) or "..."
+            for line, one, two in zip(lines, before, after, strict=True)
+        ]
+        text = "\n".join(masked)
+        if _holds(text, first, second, exact):
+            return text
+    return mask(first, second, exact)
+
+
+def _holds(text: str, first: str, second: str, exact: bool) -> bool:
+    """Whether a text can be held against two outputs, and agrees with both."""
+    return not is_vacuous(text) and all(agree(text, got, exact=exact) for got in (first, second))
+
+
+def _masked(first: list[str], second: list[str]) -> str:
+    """Tokens that two texts share; dots next to what moved, and marks between, move with it."""
+    parts: list[str | None] = []  # None for what moved
+    for name, start, end, *_ in SequenceMatcher(None, first, second, False).get_opcodes():
+        part = "".join(first[start:end]) if name == "equal" else None
+        if part is not None and parts and part.startswith("."):
+            part = part.lstrip(".") or None
+        if part is None and parts and (before := parts[-1]) is not None:
+            parts[-1] = before.rstrip(".") or None
+        parts.append(part)
+    joined: list[str | None] = []
+    for place, part in enumerate(parts):
+        between = 0 < place < len(parts) - 1 and not re.search(r"[\w\s]", part or "")
+        if part is None or between:
+            if not joined or joined[-1] is not None:
+                joined.append(None)
+        else:
+            joined.append(part)
+    return "".join("..." if part is None else escape(part) for part in joined)

@@ -1,0 +1,142 @@
+"""The command line, `python -m verified_book`."""
+
+import argparse
+import json
+import logging
+import sys
+from asyncio import CancelledError
+from collections.abc import Sequence
+from pathlib import Path
+
+from verified_book import __version__
+from verified_book.commands.books import CommandError, ForeignPageError, requests_of
+
+_ABOUT = """\
+Holds the printed outputs of executed pages against the `expect-output` blocks below their cells.
+"""
+
+_EXAMPLES = """\
+A page, and what to do with it:
+
+  ---                                     python -m verified_book check page.md
+  file_format: mystnb                       runs the page; says what is not as expected
+  kernelspec: {name: python3}             python -m verified_book accept page.md
+  ---                                       writes the blocks that are missing or differ;
+  ```{code-cell}                            review them with `git diff`
+  6 * 7                                   python -m verified_book accept --dry-run page.md
+  ```                                       shows what it would write
+  ```{expect-output}                      python -m verified_book watch book/
+  42                                        shows the book in a browser as you write it
+  ```
+
+The book of a page is found above it: a Jupyter Book 1 (_config.yml and _toc.yml) or a Sphinx
+project (conf.py). It need not list `verified_book`. A page that is in no book is run by itself.
+
+Exit status: 0 if all is as expected, 1 if something is not, 2 if nothing could be checked.
+"""
+
+_PAGES = "a page (.md, .rst, .ipynb), or a folder: all its pages"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carries out a command and returns its exit status."""
+    options = _parser().parse_args(arguments)
+    # Tasks of nbclient that nobody awaits once a command is interrupted.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    try:
+        if options.command == "watch":
+            from verified_book.commands import watching
+
+            return watching.watch(options.folder, options.port, options.open)
+        if options.command == "settings":
+            from verified_book.commands import options as known
+
+            print(known.listed())
+            return 0
+        if options.command == "_site":
+            from verified_book.commands import site
+
+            return site.build(options.path, options.out, options.roots)
+        return _run(options)
+    except CommandError as error:
+        if getattr(options, "json", None):
+            found = {"error": str(error), "foreign": isinstance(error, ForeignPageError)}
+            Path(options.json).write_text(json.dumps(found), encoding="utf-8")
+        print(f"verified_book: {error}", file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, CancelledError):  # nbclient makes the second of the first
+        print("\nverified_book: interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Checks or accepts pages."""
+    requests = requests_of(options.pages)  # before Sphinx is imported, which takes a second
+    from verified_book.commands import reporting, running
+
+    terminal = reporting.Terminal(sys.stdout, sys.stderr)
+    mode = ("dry" if options.dry_run else "1") if options.command == "accept" else "0"
+    said: list[str] = []
+
+    def says(text: str) -> None:
+        said.append(text)
+        terminal.says(text)
+
+    listener = running.Listener(terminal.warn, terminal.reads, says)
+    outcomes = [
+        running.run(request, listener, mode, options.twice, options.jobs) for request in requests
+    ]
+    status = reporting.told(outcomes, terminal)
+    if said and not options.dry_run:
+        terminal.print("Review the changes with `git diff`.")
+    if options.json:
+        Path(options.json).write_text(reporting.as_json(outcomes), encoding="utf-8")
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m verified_book",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"verified_book {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    check = commands.add_parser("check", help="run pages and say what is not as expected")
+    check.add_argument("pages", nargs="+", metavar="PAGE", help=_PAGES)
+    check.add_argument("--json", metavar="FILE", help="also write the results there, for programs")
+
+    accept = commands.add_parser("accept", help="run pages and write the blocks as they should be")
+    accept.add_argument("pages", nargs="+", metavar="PAGE", help=_PAGES)
+    accept.add_argument(
+        "--dry-run", action="store_true", help="show the changes, and make none of them"
+    )
+    accept.add_argument(
+        "--twice", action="store_true", help="run each page twice, and write `...` for what moved"
+    )
+    for command in (check, accept):
+        command.set_defaults(**{"dry_run": False, "twice": False, "json": None})
+        command.add_argument(
+            "-j", "--jobs", type=_positive, default=1, metavar="N", help="read N pages at once"
+        )
+
+    watch = commands.add_parser("watch", help="show a book in a browser while it is written")
+    watch.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="default: here")
+    watch.add_argument("--port", type=int, default=8000, help="default: %(default)s, or a free one")
+    watch.add_argument("--open", action="store_true", help="open the browser")
+
+    commands.add_parser("settings", help="list every option of the configuration")
+
+    site = commands.add_parser("_site")  # what `watch` starts for each build
+    for name in ("path", "out", "roots"):
+        site.add_argument(name)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number

@@ -1,0 +1,398 @@
+"""Books that are built and accepted: what a reader of `git diff` would see."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.verified_book.accepting.edits import FRONT_MATTER
+from tests.verified_book.books import Build
+
+pytestmark = pytest.mark.xdist_group("accepting-builds")
+
+CONFIG = """\
+extensions = ["verified_book", "sphinx.ext.autodoc", "sphinx_design", "sphinx_exercise"]
+nb_execution_mode = "cache"
+nb_execution_allow_errors = True
+myst_enable_extensions = ["colon_fence"]
+html_theme = "basic"
+verified_book_distributions = []
+
+import sys
+sys.path.insert(0, ".")
+
+
+def rewritten(app, docname, content):
+    if docname == "rewritten":
+        content[0] = content[0].replace("AUTHOR", "someone")
+
+
+def setup(app):
+    app.connect("source-read", rewritten)
+"""
+
+MARKDOWN = f"""\
+{FRONT_MATTER}
+# Markdown
+
+````{{code-cell}}
+text = '''
+```{{expect-output}}
+not a block
+```
+
+
+'''
+````
+
+```{{code-cell}}
+:tags: [allow-stderr]
+import sys
+print("write"); print("err", file=sys.stderr)
+```
+
+
+:::{{expect-output}} stderr
+read
+...
+:::
+
+```{{code-cell}}
+print("a 0.3333\\nb 2\\nc")
+```
+
+
+
+```{{expect-output}}
+a 0.33
+b 1
+...
+```
+
+~~~{{code-cell}}
+print("---\\n:x: y\\n\\n  ~~~\\n+++")
+~~~
+Prose.
+
+```{{code-cell}}
+:load: loaded.py
+```
+
+```{{include}} block.txt
+```
+
+```{{code-cell}}
+"last"
+```"""
+
+MARKDOWN_AFTER = (
+    MARKDOWN.replace("read\n...", "write\n...")
+    .replace("b 1", "b 2")
+    .replace(
+        "~~~\nProse",
+        "~~~\n\n~~~~{expect-output}\n---\n:x: y\n\n  ~~~\n+++\n~~~~\nProse",
+    )
+    + "\n\n```{expect-output}\n'last'\n```"
+)
+
+RST = """\
+reStructuredText
+================
+
+.. list-table::
+
+   * - .. code-cell::
+
+          1 + 1
+
+     - .. code-cell::
+
+          2 + 2
+
+       .. expect-output::
+
+          5
+
+- item
+
+\t.. code-cell::
+
+\t\t'tabs'
+
+.. exercise::
+   :label: one
+
+   .. code-cell::
+
+      'exercise'
+
+.. tab-set::
+
+   .. tab-item:: One
+
+      .. code-cell::
+
+         'tab'
+
+.. only:: dummy
+
+   .. code-cell::
+
+      'only'
+
++--------------------+
+| .. code-cell::     |
+|                    |
+|    'grid'          |
++--------------------+
+
+.. include:: once.txt
+
+.. include:: parts.txt
+   :start-after: START
+   :end-before: END
+
+.. include:: parts.txt
+   :start-line: 1
+   :end-before: START
+
+.. include:: same.txt
+
+.. include:: same.txt
+
+.. code-cell::
+
+   count = 0
+
+.. include:: counts.txt
+
+.. include:: counts.txt
+
+.. autofunction:: module.function
+"""
+
+CELL = ".. code-cell::\n\n   {}\n"
+BLOCK = "\n.. expect-output::\n\n   {}\n"
+PARTS = (
+    f"Text.\n\n{CELL.format(1)}\nNot here: START\n\n{CELL.format(1)}\nEND of it\n\n"
+    f"{CELL.format(1)}\nText.\n\n\n{CELL.format(1)}"
+)
+
+FILES = {
+    "conf.py": CONFIG,
+    "index.rst": f"{RST}\n.. toctree::\n\n   page\n   rewritten\n   notebook\n   link\n   green\n",
+    "once.txt": CELL.format("'once'").replace("\n", "\r\n"),
+    "parts.txt": PARTS,
+    "same.txt": CELL.format("'same'"),
+    "counts.txt": ".. code-cell::\n\n   count += 1\n   print('count', count)\n",
+    "module.py": 'def function():\n    """Text.\n\n    .. code-cell::\n\n       3\n    """\n',
+    "page.md": MARKDOWN,
+    "block.txt": "```{expect-output}\nloaded\n```\n",
+    "loaded.py": "'loaded'\n",
+    "rewritten.md": f"{FRONT_MATTER}\n# By AUTHOR\n\n```{{code-cell}}\n4\n```\n",
+    "green.md": f"{FRONT_MATTER}\n# G\n\n```{{code-cell}}\n5\n```\n```{{expect-output}}\n5\n```\n",
+    "notebook.ipynb": (
+        '{"nbformat": 4, "nbformat_minor": 4, "metadata": {"kernelspec": {"name": "python3", '
+        '"display_name": "Python 3"}}, "cells": [{"cell_type": "markdown", "metadata": {}, '
+        '"source": "# N"}, {"cell_type": "code", "metadata": {}, "source": "6", '
+        '"execution_count": null, "outputs": []}]}'
+    ),
+    "elsewhere/target.txt": "Link\n====\n\n.. code-cell::\n\n   7",
+}
+
+
+def build(folder: Path, accept: str, twice: str = "") -> Build:
+    """Builds a book with Sphinx alone."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-b", "dummy", "-E", ".", "_build"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "VERIFIED_BOOK_ACCEPT": accept,
+            "VERIFIED_BOOK_ACCEPT_TWICE": twice,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    return Build(done.returncode, re.sub(r"\x1b\[[0-9;]*m", "", done.stdout), folder, {})
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+def texts(folder: Path, files: Mapping[str, str] = FILES) -> dict[str, str]:
+    return {name: (folder / name).read_bytes().decode() for name in files}
+
+
+def refusals(done: Build) -> dict[str, set[str]]:
+    """The reasons, by the file of the failure."""
+    found: dict[str, set[str]] = {}
+    for failure in done.failures:
+        reason = failure.message.rpartition("not accepted: ")[2].partition(": ")[2]
+        found.setdefault(failure.file, set()).add(reason)
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("accepting")
+    write(folder, FILES)
+    (folder / "link.rst").symlink_to(Path("elsewhere", "target.txt"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def accepted(folder: Path) -> Build:
+    return build(folder, "1")
+
+
+@pytest.fixture(scope="module")
+def after(folder: Path, accepted: Build) -> dict[str, str]:
+    return texts(folder)
+
+
+def test_markdown(after: dict[str, str]):
+    assert after["page.md"] == MARKDOWN_AFTER
+    assert after["block.txt"] == FILES["block.txt"].replace("loaded", "'loaded'")
+
+
+def test_rst(after: dict[str, str]):
+    def block(indent: str, output: str, inner: str = "   ") -> str:
+        return f"\n\n{indent}.. expect-output::\n\n{indent}{inner}{output}\n"
+
+    expected = (
+        FILES["index.rst"]
+        .replace("1 + 1\n", "1 + 1" + block(" " * 7, "2"))
+        .replace(" 5\n", " 4\n")
+        .replace("\t\t'tabs'\n", "\t\t'tabs'" + block("\t", "'tabs'", "\t"))
+    )
+    for name, indent in (("exercise", 3), ("tab", 6), ("only", 3)):
+        expected = expected.replace(f" '{name}'\n", f" '{name}'" + block(" " * indent, f"'{name}'"))
+    assert after["index.rst"] == expected
+
+
+def test_included_files(after: dict[str, str]):
+    assert after["once.txt"] == (CELL + BLOCK).format("'once'", "'once'").replace("\n", "\r\n")
+    assert after["same.txt"] == (CELL + BLOCK).format("'same'", "'same'")
+    one = CELL.format(1)
+    assert after["parts.txt"] == PARTS.replace(one, one + BLOCK.format(1), 2)
+
+
+def test_a_linked_page(folder: Path, after: dict[str, str]):
+    assert (folder / "link.rst").is_symlink()
+    block = BLOCK.format(7).rstrip()
+    assert after["elsewhere/target.txt"] == f"{FILES['elsewhere/target.txt']}\n{block}"
+
+
+def test_what_is_refused_stays_red_and_says_why(accepted: Build, after: dict[str, str]):
+    assert accepted.status == 1
+    assert refusals(accepted) == {
+        "index.rst": {"it stands in a table that is drawn with characters"},
+        "counts.txt": {"the block is included more than once, and the outputs differ (in index)"},
+        "rewritten.md": {"an extension has rewritten the page before it was parsed"},
+    }
+    assert "it stands in a docstring, and accept writes pages alone" in accepted.log
+    assert "accept writes MyST Markdown and reStructuredText, and this is .ipynb" in accepted.log
+    for name in ("counts.txt", "rewritten.md", "module.py", "notebook.ipynb", "green.md"):
+        assert after[name] == FILES[name]
+
+
+def test_accepting_again_changes_nothing(folder: Path, accepted: Build, after: dict[str, str]):
+    again = build(folder, "1")
+    assert texts(folder) == after
+    assert "rewrote" not in again.log
+    assert refusals(again) == refusals(accepted)
+
+
+MOVING = {
+    "conf.py": CONFIG.replace("cache", "force"),
+    "index.md": f"""\
+{FRONT_MATTER}
+# Moving
+
+```{{code-cell}}
+import time
+print("step 1\\ntook", time.perf_counter_ns(), "ns")
+```
+
+```{{expect-output}}
+step ...
+took long
+```
+
+```{{code-cell}}
+time.perf_counter_ns()
+```
+
+```{{code-cell}}
+print("still")
+```
+
+```{{toctree}}
+saved
+gone
+```
+""",
+    "saved.rst": """\
+Saved
+=====
+
+.. code-cell::
+
+   import pathlib
+   page = pathlib.Path("saved.rst")
+   _ = page.write_text(page.read_text() + "saved meanwhile")
+   1
+""",
+    "gone.rst": """\
+Gone
+====
+
+.. code-cell::
+
+   import pathlib
+   pathlib.Path("gone.rst").unlink(missing_ok=True)
+   1
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def moving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Build]:
+    folder = tmp_path_factory.mktemp("moving")
+    write(folder, MOVING)
+    return folder, build(folder, "1", twice="1")
+
+
+def test_what_moves_between_two_runs_is_masked(moving: tuple[Path, Build]):
+    folder, done = moving
+    assert (folder / "index.md").read_text() == MOVING["index.md"].replace(
+        "took long", "took ... ns"
+    ).replace(
+        '```{code-cell}\nprint("still")\n```\n',
+        '```{code-cell}\nprint("still")\n```\n\n```{expect-output}\nstill\n```\n',
+    )
+    assert refusals(done)["index.md"] == {"what two runs print has nothing in common"}
+
+
+def test_what_is_saved_and_what_goes_while_cells_run_stays_so(moving: tuple[Path, Build]):
+    folder, done = moving
+    saved = (folder / "saved.rst").read_text()
+    assert saved.startswith(MOVING["saved.rst"] + "saved meanwhile")
+    assert "expect-output" not in saved
+    assert not (folder / "gone.rst").exists()
+    assert refusals(done)["saved.rst"] == {
+        "it has been changed since it was read, and what was saved is kept"
+    }
+    assert refusals(done)["gone.rst"] == {"it has gone since it was read"}

@@ -1,0 +1,293 @@
+"""A page is replaced as a whole or not at all, whatever happens."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from verified_book.accepting import files
+from verified_book.accepting.spans import Refusal
+
+OLD, NEW = b"old\n" * 50_000, b"new\n" * 60_000
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "page.md"
+    path.write_bytes(OLD)
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_page_is_replaced_with_its_mode(page: Path):
+    page.chmod(0o640)
+    inode = page.stat().st_ino
+    assert files.replace(page, OLD, NEW)
+    assert page.read_bytes() == NEW
+    assert stat.S_IMODE(page.stat().st_mode) == 0o640
+    assert page.stat().st_ino != inode
+    assert names(page.parent) == ["page.md"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_a_page_keeps_its_owner(page: Path):
+    os.chown(page, 1234, 1235)
+    files.replace(page, OLD, NEW)
+    assert (page.stat().st_uid, page.stat().st_gid) == (1234, 1235)
+
+
+def test_a_link_stays_one(page: Path):
+    folder = page.parent / "book"
+    folder.mkdir()
+    link = folder / "link.md"
+    link.symlink_to(Path("..", "page.md"))
+    assert files.replace(link, OLD, NEW)
+    assert link.is_symlink()
+    assert page.read_bytes() == NEW
+    assert names(folder) == ["link.md"]
+
+
+def test_what_is_there_already_is_not_written_again(page: Path):
+    inode = page.stat().st_ino
+    assert not files.replace(page, NEW, OLD)
+    assert page.stat().st_ino == inode
+
+
+def refused(page: Path) -> str:
+    with pytest.raises(Refusal) as caught:
+        files.replace(page, OLD, NEW)
+    assert caught.value.remedy
+    return caught.value.reason
+
+
+def test_what_an_editor_has_saved_stays(page: Path):
+    page.write_bytes(b"saved")
+    assert refused(page) == "it has been changed since it was read, and what was saved is kept"
+    assert page.read_bytes() == b"saved"
+
+
+def test_what_an_editor_saves_at_the_last_moment_stays(page: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: page.write_bytes(b"saved"))
+    assert "it has been changed" in refused(page)
+    assert page.read_bytes() == b"saved"
+    assert names(page.parent) == ["page.md"]
+
+
+def test_a_page_that_has_gone_does_not_come_back(page: Path):
+    page.unlink()
+    assert refused(page) == "it has gone since it was read"
+    assert names(page.parent) == []
+
+
+def test_a_folder_that_has_gone_does_not_come_back(tmp_path: Path):
+    assert refused(tmp_path / "gone" / "page.md") == "it has gone since it was read"
+    (tmp_path / "file").touch()
+    assert refused(tmp_path / "file" / "page.md") == "its folder has gone since it was read"
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.ENOSPC, "there is no room left on the disk"),
+        (errno.EDQUOT, "there is no room left in the quota"),
+        (errno.EROFS, "its file system cannot be written to"),
+        (errno.EACCES, "there is no permission to write it"),
+        (errno.EPERM, "there is no permission to write it"),
+        (errno.EIO, f"it could not be written: {os.strerror(errno.EIO)}"),
+    ],
+)
+@pytest.mark.parametrize("function", ["open", "fsync", "replace", "fchmod"])
+def test_a_fault_leaves_the_page_and_nothing_else(
+    page: Path, monkeypatch: pytest.MonkeyPatch, function: str, number: int, reason: str
+):
+    def fail(*args, **kwargs):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, function, fail)
+    assert refused(page) == reason
+    monkeypatch.undo()
+    assert page.read_bytes() == OLD
+    assert names(page.parent) == ["page.md"]
+
+
+def test_an_interrupt_leaves_the_page_and_nothing_else(page: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        files.replace(page, OLD, NEW)
+    assert names(page.parent) == ["page.md"]
+    assert page.read_bytes() == OLD
+
+
+def test_a_file_system_that_knows_neither_owners_nor_locks_is_written_to(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*args):
+        raise PermissionError(errno.EPERM, "no owners here")
+
+    monkeypatch.setattr(os, "fchown", fail)
+    monkeypatch.setattr(files.fcntl, "flock", fail)
+    monkeypatch.setattr(files, "_flush_folder", fail)
+    assert files.replace(page, OLD, NEW)
+
+
+def test_a_system_without_locks_is_written_to(page: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.delattr(os, "fchown")
+    monkeypatch.delattr(os, "fchmod")
+    assert files.replace(page, OLD, NEW)
+    (page.parent / f".verified-book-{'a' * 16}.tmp").touch()
+    files.remove_leftovers(page.parent)
+    assert names(page.parent) == ["page.md"]
+
+
+def test_a_page_that_is_read_only_is_left_alone(page: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everything
+    assert refused(page) == "there is no permission to write it"
+
+
+needs_mount = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount a file system"
+)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no file system can be mounted here: {error}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@needs_mount
+def test_a_full_disk_leaves_the_page(small_disk: Path):
+    page = small_disk / "page.md"
+    page.write_bytes(OLD)
+    assert refused(page) == "there is no room left on the disk"
+    assert page.read_bytes() == OLD
+    assert names(small_disk) == ["page.md"]
+
+
+@needs_mount
+def test_a_file_system_that_cannot_be_written_to_leaves_the_page(small_disk: Path):
+    page = small_disk / "page.md"
+    page.write_bytes(OLD)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    # Root may write everything; that it may not here is known to `access` as well.
+    assert refused(page) in (
+        "its file system cannot be written to",
+        "there is no permission to write it",
+    )
+    assert page.read_bytes() == OLD
+
+
+WRITER = """\
+import os, sys, time
+from pathlib import Path
+from verified_book.accepting import files
+
+def stop(*args):
+    print("there", flush=True)
+    time.sleep(60)
+
+page, place = Path(sys.argv[1]), sys.argv[2]
+real = getattr(os, place)
+if place == "replace":
+    def hook(*args):
+        real(*args)
+        stop()
+else:
+    hook = stop
+setattr(os, place, hook)
+files.replace(page, page.read_bytes(), b"new\\n" * 60_000)
+"""
+
+
+@pytest.mark.parametrize("place", ["fchmod", "fsync", "replace"])
+def test_a_run_that_is_killed_leaves_the_old_page_or_the_new_one(page: Path, place: str):
+    said, left = (NEW, False) if place == "replace" else (OLD, True)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(page), place], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert writer.stdout.readline() == "there\n"
+        files.remove_leftovers(page.parent)
+        assert len(names(page.parent)) == 1 + left  # what is being written is not touched
+        assert page.read_bytes() == said
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+    assert page.read_bytes() == said
+    assert len(names(page.parent)) == 1 + left
+    files.remove_leftovers(page.parent)
+    assert names(page.parent) == ["page.md"]
+
+
+def test_only_leftovers_are_removed(tmp_path: Path):
+    kept = [".verified-book-a.tmp", "page.md", f".verified-book-{'a' * 16}.tmp.md", ".hidden"]
+    for name in [*kept, f".verified-book-{'0' * 16}.tmp"]:
+        (tmp_path / name).touch()
+    files.remove_leftovers(tmp_path)
+    assert names(tmp_path) == sorted(kept)
+    files.remove_leftovers(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (b"a\xc3\xa9\r\nb\rc", "utf-8-sig"),
+        (b"\xef\xbb\xbfa\xc3\xa9", "utf-8-sig"),
+        (b"\xef\xbb\xbfa", "utf-8"),
+        (b"a\xe9", "latin-1"),
+        ("aé".encode("utf-16"), "utf-16"),
+        (b"\xfe\xff" + "aé".encode("utf-16-be"), "utf-16"),
+        ("aé".encode("utf-32"), "utf-32"),
+        ("日本".encode("shift_jis"), "shift_jis"),
+        (b"", "utf-8-sig"),
+    ],
+)
+def test_a_page_is_written_in_its_encoding(data: bytes, encoding: str):
+    page = files.decode(data, encoding)
+    assert page.encode(page.text) == data
+    assert not page.text.startswith("\ufeff") or encoding == "utf-8"
+    assert files.decode(page.encode(page.text + "\na"), encoding).text == page.text + "\na"
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "reason"),
+    [
+        (b"a\nb\xe9", "utf-8-sig", "it is not written in utf-8-sig, as line 2 shows"),
+        ("a".encode("utf-16-le"), "utf-16", "its bytes are not those that utf-16 writes"),
+        (b"+AGE-", "utf-7", "its bytes are not those that utf-7 writes"),
+    ],
+)
+def test_a_page_in_another_encoding_is_refused(data: bytes, encoding: str, reason: str):
+    with pytest.raises(Refusal) as caught:
+        files.decode(data, encoding)
+    assert caught.value.reason == reason
+
+
+def test_an_output_that_the_encoding_cannot_write_is_refused():
+    with pytest.raises(Refusal, match="'日', which iso8859-1 cannot write"):
+        files.decode(b"a", "latin-1").encode("日")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path):
+    with pytest.raises(Refusal, match="it has gone"):
+        files.read(tmp_path / "gone")

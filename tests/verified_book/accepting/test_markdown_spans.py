@@ -1,0 +1,208 @@
+"""Cells and blocks of Markdown pages are found where MyST-NB finds them, and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.verified_book.accepting.edits import (
+    FRONT_MATTER,
+    accepted,
+    edit,
+    markdown,
+    reason,
+    summary,
+)
+from verified_book.accepting.spans import Refusal
+
+FIRST = FRONT_MATTER.count("\n") + 1  # line below the front matter
+
+NOT_BLOCKS = {
+    "a string in a cell": "````{code-cell}\nx = '''\n```{expect-output}\n1\n```\n\n\n'''\n````",
+    "a docstring": '```{code-cell}\ndef f():\n    """\n    ~~~{expect-output}\n    1\n    """\n```',
+    "an outer fence": "````md\n```{expect-output}\n1\n```\n````",
+    "an indented literal block": "Text\n\n    ```{expect-output}\n    1\n    ```",
+    "a directive": "````{note}\n```{expect-output}\n1\n```\n````",
+    "a list": "- item\n\n  ```{expect-output}\n  1\n  ```",
+    "a quote": "> ```{expect-output}\n> 1\n> ```",
+    "an HTML comment": "<!--\n```{expect-output}\n1\n```\n-->",
+    "a commented line": "% ```{expect-output}\n% 1",
+    "a span of code": "`` ```{expect-output} ``",
+    "another name": "```{expect-outputs}\n1\n```",
+}
+
+
+@pytest.mark.parametrize("part", NOT_BLOCKS.values(), ids=NOT_BLOCKS)
+def test_what_is_no_block_is_not_taken_for_one(part: str):
+    text = f"{FRONT_MATTER}{part}\n\n```{{code-cell}}\n2\n```\n\n```{{expect-output}}\n1\n```\n"
+    spans = markdown().spans(text)
+    blocks = [span for span in spans if span.kind == "block"]
+    assert [block.start for block in blocks] == [text.count("\n") - 3]
+    end = len(spans) - 1
+    assert spans[end - 1].block == end
+    new = accepted(text, markdown(), {end: "2"})
+    assert new == text[: text.rindex("1")] + "2\n```\n"
+
+
+def test_cells_have_the_code_that_runs(tmp_path: Path):
+    (tmp_path / "code.py").write_text("loaded\n1")
+    text = (
+        f"{FRONT_MATTER}```{{code-cell}} ipython3\n---\ntags: [a]\n---\nyaml\n```\n"
+        "~~~{code-cell}\n:tags: [b]\n\ncolons\n~~~\n"
+        "  ````{code-cell}\n  ```\n   indented\n  ````\n"
+        "```{code-cell}\n:load: code.py\n```\n"
+        "``` {code-cell}\nno cell\n```\n"
+    )
+    spans = markdown(path=tmp_path / "page.md").spans(text)
+    assert summary(spans) == [
+        ("cell", FIRST, "yaml"),
+        ("cell", FIRST + 6, "colons"),
+        ("cell", FIRST + 11, "```\n indented"),
+        ("cell", FIRST + 15, "loaded\n1"),
+    ]
+    new = accepted(text, markdown(path=tmp_path / "page.md"), {3: "1"})
+    assert new == text.replace(
+        ":load: code.py\n```\n", ":load: code.py\n```\n\n```{expect-output}\n1\n```\n"
+    )
+
+
+CELL = "```{code-cell}\n1\n```\n"
+REPLACED = [
+    ("```{expect-output}\nold\n```\n", "```{expect-output}\nnew\n```\n"),
+    ("``` {expect-output}  exact\nold\n```\n", "``` {expect-output}  exact\nnew\n```\n"),
+    ("```{expect-output}\n\nold\n```\n", "```{expect-output}\n\nnew\n```\n"),
+    ("```{expect-output}\n\n\n\nold\n\n```\n", "```{expect-output}\n\nnew\n```\n"),
+    ("```{expect-output}\n```\n", "```{expect-output}\nnew\n```\n"),
+    ("```{expect-output}\n\n\n```\n", "```{expect-output}\nnew\n```\n"),
+    ("`````{expect-output}\n```\nold\n```````\n", "`````{expect-output}\nnew\n```````\n"),
+    (":::{expect-output}\nold\n:::\n", ":::{expect-output}\nnew\n:::\n"),
+    ("~~~{expect-output} html\nold\n~~~  \n", "~~~{expect-output} html\nnew\n~~~  \n"),
+    ("  ~~~{expect-output}\n  old\n more\n ~~~\n", "  ~~~{expect-output}\n  new\n ~~~\n"),
+    ("```{expect-output}\nold\n```", "```{expect-output}\nnew\n```"),
+]
+
+
+BETWEEN = ["", "\n\n\n", "% a comment\n\n+++\n", "<!-- a -->\n"]
+CASES = [(*blocks, "\n", newline) for blocks in REPLACED for newline in ("\n", "\r\n", "\r")]
+CASES += [(*REPLACED[0], between, "\n") for between in BETWEEN]
+
+
+@pytest.mark.parametrize(("before", "after", "between", "newline"), CASES)
+def test_a_block_is_replaced(before: str, after: str, between: str, newline: str):
+    def page(block: str) -> str:
+        return (FRONT_MATTER + CELL + between + block).replace("\n", newline)
+
+    assert accepted(page(before), markdown(), {1: "new"}) == page(after)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "---\nrule",
+        "---",
+        ":x: y",
+        "+++",
+        "    indented",
+        "  a\nb",
+        "```python\ncode\n```",
+        "`````",
+        "  ```",
+        ":::::\n:::",
+        "% no comment",
+        "{expect-output}",
+        "a\n\n\nb",
+        "a ... b",
+        "<!-- a -->",
+        "\\",
+        "[link]: x",
+        "ünïcödé 😀 ё",
+        "| a |\n|---|",
+        "tab→ and more   \nend",
+    ],
+)
+def test_any_output_reads_back(output: str):
+    fence = {":": ":::", "~": "~~~"}.get(output.strip()[:1], "```")
+    text = f"{FRONT_MATTER}{CELL}\n{fence}{{expect-output}}\nold\n{fence}\nrest"
+    once = accepted(text, markdown(), {1: output})
+    assert accepted(once, markdown(), {1: output}) == once
+    new = accepted(FRONT_MATTER + CELL + "rest", markdown(), {0: output})
+    stored = "\n".join(line.rstrip() for line in output.split("\n")).replace("...", r"...")
+    for text in (once, new):
+        assert markdown().spans(text)[1].body.replace("\\...", "...") == stored
+        assert text.startswith(FRONT_MATTER + CELL)
+        assert text.endswith("\nrest")
+
+
+def test_a_new_block_takes_the_fence_of_its_cell_and_leaves_the_end_of_the_page():
+    for text, after in [
+        ("~~~{code-cell}\n1\n~~~", "~~~{code-cell}\n1\n~~~\n\n~~~{expect-output}\n1\n~~~"),
+        ("```{code-cell}\r\n1\r\n```", None),
+    ]:
+        text = FRONT_MATTER + text
+        new = accepted(text, markdown(), {0: "1"})
+        if after:
+            assert new == FRONT_MATTER + after
+        else:
+            assert new == text + "\r\n\r\n```{expect-output}\r\n1\r\n```"
+
+
+def test_kept_lines_stay_byte_for_byte():
+    block = "  ```{expect-output}\n  a 0.3   \r\n\t\n  changed\n  ...\n  z\n  ```\n"
+    text = FRONT_MATTER + CELL + block
+    new = accepted(text, markdown(), {1: "a 0.31\n\nother\nb\nc\nz"})
+    assert new == text.replace("changed", "other")
+
+
+def test_a_page_may_say_itself_how_it_is_read():
+    own = FRONT_MATTER.replace(
+        "file_format", "myst: {enable_extensions: [dollarmath]}\nfile_format"
+    )
+    text = f"{own}{CELL}\n:::{{expect-output}}\nold\n:::\n"
+    spans = markdown(own).spans(text)
+    assert [span.kind for span in spans] == ["cell"]  # the colons are text on this page
+
+
+def test_a_file_that_a_page_includes_has_blocks_only():
+    spans = markdown().spans(f"{CELL}\n```{{expect-output}}\nx\n```\n")
+    assert summary(spans) == [("block", 5, "x")]
+
+
+REFUSED = {
+    "a block that is not closed": (
+        f"{CELL}\n```{{expect-output}}\n1\n\nProse of the author.\n",
+        1,
+        "the fence of the block is not closed",
+    ),
+    "a cell that is not closed": ("```{code-cell}\n1\n", 0, "the fence of the cell is not closed"),
+    "a block that is not shown": (
+        f"{CELL}\n```{{expect-output}}\n1\n```\n",
+        0,
+        "a block that is not held to the cell follows it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "index", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_is_not_sure_is_refused(text: str, index: int, why: str):
+    assert reason(FRONT_MATTER + text, markdown(), {index: "new"}) == why
+
+
+def test_what_is_not_as_it_was_parsed_is_refused():
+    text = f"{FRONT_MATTER}{CELL}\n```{{expect-output}}\n1\n```\n\n{CELL}"
+    spans = markdown().spans(text)
+    for index, changed, why in [
+        (0, {"code": "2"}, "the cell does not stand there as it was parsed"),
+        (0, {"cell_line": 1}, "the cell does not stand there as it was parsed"),
+        (1, {"old": "2"}, "the block does not follow its cell as it was parsed"),
+        (2, {"old": "1"}, "the block does not follow its cell as it was parsed"),
+    ]:
+        assert reason(text, markdown(), {index: edit(spans, index, "new", **changed)}) == why
+
+
+@pytest.mark.parametrize("letter", ["\u2028", "\x0c", "\x85"])
+def test_a_page_with_other_line_breaks_is_refused(letter: str):
+    with pytest.raises(Refusal, match=f"U\\+{ord(letter):04X}"):
+        markdown().spans(f"{FRONT_MATTER}a{letter}b\n{CELL}")
+
+
+def test_an_output_without_text_is_refused():
+    assert "agree with any output" in reason(FRONT_MATTER + CELL, markdown(), {0: " "})

@@ -1,0 +1,77 @@
+"""What an author wrote and still agrees stays; changed lines are taken anew."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verified_book.accepting.merge import joined, merge
+from verified_book.matching import agree, escape, is_vacuous
+
+CASES = {
+    "nothing agrees": ("a", "b", "b"),
+    "rounding": ("x 0.3\ny 1", "x 0.3333\ny 2", "x 0.3\ny 2"),
+    "an ellipsis in a line": ("at ... now\ny 1", "at 12:30 now\ny 2", "at ... now\ny 2"),
+    "lines for an ellipsis": ("a\n...\nb\nold", "a\n1\n2\nb\nnew", "a\n...\nb\nnew"),
+    "an ellipsis before what changed": ("a\n...\nend 1", "a\n1\n2\nend 2", "a\n...\nend 2"),
+    "an ellipsis after what changed": ("head 1\n...\nb", "head 2\n1\n2\nb", "head 2\n...\nb"),
+    "an ellipsis at the end": ("head 1\n...", "head 2\n1\n2", "head 2\n..."),
+    "two ellipses": ("a\n...\nm\n...\nold", "a\n1\nm\n2\n3\nnew", "a\n...\nm\n...\nnew"),
+    "an ellipsis over several lines": (
+        "tensor([[1., ...\n 9.]])\nold",
+        "tensor([[1., 2.],\n [3., 4.],\n 9.]])\nnew",
+        "tensor([[1., ...\n 9.]])\nnew",
+    ),
+    "lines joined by the author": ("a b c\nold", "a\nb\nc\nnew", "a b c\nnew"),
+    "lines wrapped by the author": ("a\n  b\nold", "a b\nnew", "a\n  b\nnew"),
+    "white space": ("a    b\nold", "a b\nnew", "a    b\nnew"),
+    "a line more": ("x 0.3\ny 0.5", "x 0.31\nz 1\ny 0.52", "x 0.3\nz 1\ny 0.5"),
+    "a line less": ("x 0.3\nz 1\ny 0.5", "x 0.31\ny 0.52", "x 0.3\ny 0.5"),
+    "a line less for an ellipsis": ("a\n...\nold", "a\nnew", "a\nnew"),
+    "an empty line": ("x 0.3\n\ny 1", "x 0.31\n\ny 2", "x 0.3\n\ny 2"),
+    "only an ellipsis": ("...", "a\nb", "a\nb"),
+    "nothing": ("", "a\nb", "a\nb"),
+    "an ellipsis for all": ("...\n...", "a\nb", "a\nb"),
+    "a shift": ("1\n2\n3", "0\n1\n2", "0\n1\n2"),
+}
+
+
+@pytest.mark.parametrize(("old", "got", "merged"), CASES.values(), ids=CASES)
+def test_lines_are_merged(old: str, got: str, merged: str):
+    assert joined(merge(old, got, got), old) == merged
+
+
+def test_kept_lines_are_named_by_their_place():
+    assert merge("x 0.3\ny 1\n...", "x 0.31\ny 2\na", "x 0.31\ny 2\na") == [0, "y 2", 2]
+
+
+def test_a_pattern_stands_for_what_is_new():
+    new, got = "equal: ..., tolerance 1\nb", "equal: 1e-7, tolerance 1\nb"
+    assert joined(merge("old\nb", new, got), "old\nb") == new
+
+
+def test_a_pattern_with_other_lines_is_taken_whole():
+    assert merge("a\nold", "a\n...\nc", "a\nb\nb\nc") == ["a", "...", "c"]
+
+
+def test_many_lines_take_little_time():
+    old = "\n".join(f"row {n} 0.{n}" for n in range(400))
+    got = "\n".join(f"row {n} 0.{n}1{n // 399}" for n in range(399)) + "\nlast"
+    assert merge(old, got, got)[:-1] == list(range(399))
+    other = "\n".join(f"other {n}" for n in range(400))
+    assert merge(old, other, other) == other.split("\n")
+
+
+words = st.sampled_from(["a", "b", "0.25", "1.5", "", "c d", "x ="])
+texts = st.lists(words, min_size=1, max_size=6).map("\n".join).map(str.strip).filter(bool)
+patterns = st.lists(
+    words | st.sampled_from(["...", "a ...", "... d", "0.2", "2."]), min_size=1, max_size=6
+).map("\n".join)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(patterns, texts)
+def test_what_is_merged_agrees_and_stays(old: str, got: str):
+    once = joined(merge(old, escape(got), got), old)
+    assert agree(once, got)
+    assert not is_vacuous(once)
+    assert joined(merge(once, escape(got), got), once) == once

@@ -1,0 +1,201 @@
+"""Cells and blocks of reStructuredText pages are found in whatever they are nested."""
+
+import pytest
+
+from tests.verified_book.accepting.edits import RST, accepted, edit, reason, summary
+from verified_book.accepting.changes import locate
+from verified_book.accepting.spans import split
+from verified_book.records import FileAsRead
+
+CELL = ".. code-cell::\n\n   1\n"
+# What comes before a cell, what its lines are indented by, and what the lines of a new block are.
+NESTED = {
+    "top": ("", "", "   "),
+    "tabs in a list": ("- item\n\n", "\t", "\t\t"),
+    "a list": ("- item\n\n", "  ", "     "),
+    "a numbered list": ("10. item\n\n", "    ", "       "),
+    "a quote": ("Text\n\n", "    ", "       "),
+    "a definition": ("term\n", "  ", "     "),
+    "a field": (":name:\n", "  ", "     "),
+    "an option": ("-x  option\n\n", "    ", "       "),
+    "a footnote": (".. [1] Text\n\n", "   ", "      "),
+    "a citation": (".. [cit] Text\n\n", "   ", "      "),
+    "a note": (".. note::\n\n", "   ", "      "),
+    "a note with options": (".. note:: Title\n   :class: a\n\n   Text\n\n", "   ", "      "),
+    "only": (".. only:: html and\n          x\n\n", "   ", "      "),
+    "tabs": (".. tab-set::\n\n   .. tab-item:: One\n\n", "      ", "         "),
+    "an exercise": (".. exercise::\n   :label: a\n\n   Text\n\n", "   ", "      "),
+    "a section in a directive": (".. only:: html\n\n   Title\n   =====\n\n", "   ", "      "),
+}
+
+
+def nest(text: str, indent: str) -> str:
+    """Text that is indented, with tabs in place of what a directive adds, where there are some."""
+    if "\t" in indent:
+        text = text.replace("   ", "\t")
+    return "".join(indent + line if line.strip() else line for line in text.splitlines(True))
+
+
+@pytest.mark.parametrize(("head", "indent", "inner"), NESTED.values(), ids=NESTED)
+def test_a_block_is_written_where_its_cell_stands(head: str, indent: str, inner: str):
+    text = f"Title\n#####\n\n{head}{nest(CELL, indent)}\nEnd.\n"
+    spans = RST.spans(text)
+    assert summary(spans) == [("cell", 4 + head.count("\n"), "1")]
+    cell = f"{head}{nest(CELL, indent)}"
+    after = text.replace(cell, f"{cell}\n{indent}.. expect-output::\n\n{inner}[1]\n{inner}  2\n")
+    new = accepted(text, RST, {0: "[1]\n  2"})
+    assert new == after
+    assert accepted(new, RST, {1: "3"}) == new.replace(f"[1]\n{inner}  2", "3")
+
+
+def test_a_block_is_written_below_a_list_marker():
+    text = (
+        ".. list-table::\n\n   * - .. code-cell::\n\n          1\n\n     - .. code-cell:: python\n"
+        "          :tags: [a]\n\n          2\n"
+    )
+    new = accepted(text, RST, {0: "1", 1: "2"})
+    block = "\n       .. expect-output::\n\n          {}\n"
+    assert new == text.replace("1\n", "1\n" + block.format(1)) + block.format(2)
+
+
+NOT_FOUND = {
+    "a grid table": (
+        "+----------------------+---+\n| .. code-cell::       | b |\n|                      |   |\n"
+        "|    1                 |   |\n+----------------------+---+\n"
+    ),
+    "a simple table": "== ====\na  b\n== ====\nx  y\n\n   .. code-cell::\n\n      1\n== ====\n",
+}
+
+
+@pytest.mark.parametrize("text", NOT_FOUND.values(), ids=NOT_FOUND)
+def test_tables_that_are_drawn_are_left_to_their_authors(text: str):
+    text += f"\n{CELL}"
+    assert reason(text, RST, {0: "1"}) == "it stands in a table that is drawn with characters"
+    assert accepted(text, RST, {1: "1"}) == f"{text}\n.. expect-output::\n\n   1\n"
+
+
+NOT_DIRECTIVES = {
+    "a comment": "..\n   .. code-cell::\n\n      1\n",
+    "a literal block": "Text::\n\n   .. code-cell::\n\n      1\n",
+    "a quoted literal block": "Text::\n\n> .. code-cell::\n>\n>    1\n",
+    "a line block": "| .. code-cell::\n|\n|    1\n",
+    "text": "Text\n.. code-cell:: a\n",
+    "a string in a cell": ".. code-cell::\n\n   x = '''\n   .. code-cell::\n\n      1\n   '''\n",
+    "a block": ".. expect-output::\n\n   .. code-cell::\n\n      1\n",
+}
+
+
+@pytest.mark.parametrize("text", NOT_DIRECTIVES.values(), ids=NOT_DIRECTIVES)
+def test_what_is_no_directive_is_not_taken_for_one(text: str):
+    page = f"{text}\n{CELL}"
+    spans = RST.spans(page)
+    assert [span.start for span in spans if span.body == "1"] == [text.count("\n") + 1]
+    assert accepted(page, RST, {len(spans) - 1: "1"}) == f"{page}\n.. expect-output::\n\n   1\n"
+
+
+REPLACED = [
+    (".. expect-output::\n\n   old\n", ".. expect-output::\n\n   new\n"),
+    (".. expect-output::  exact html\n\n   old\n", ".. expect-output::  exact html\n\n   new\n"),
+    (".. expect-output::\n   old\n\n   more", ".. expect-output::\n\n   new"),
+    (".. expect-output::\n\n\n     old\n    more\n", ".. expect-output::\n\n\n    new\n"),
+    (".. expect-output::\n\n\told\n", ".. expect-output::\n\n\tnew\n"),
+    (".. expect-output::", ".. expect-output::\n\n   new"),
+    (".. expect-output::\n", ".. expect-output::\n\n   new\n"),
+    (".. Expect-Output::\n\n   :x: y\n", ".. Expect-Output::\n\n   new\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), REPLACED[:-1])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_block_is_replaced(before: str, after: str, newline: str):
+    def page(block: str) -> str:
+        return f"{CELL}\n\n{block}".replace("\n", newline)
+
+    assert accepted(page(before), RST, {1: "new"}) == page(after)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        ":x: y",
+        "  a\nb",
+        "a\n    b\n  c",
+        "a\n\n\nb",
+        "a\n \nb   ",
+        ".. code-cell::\n\n   1",
+        "..",
+        "+---+\n| a |\n+---+",
+        "=== ===\na   b\n=== ===",
+        "Title\n=====",
+        "a ... b",
+        "\\",
+        "*a `b |c|",
+        "ünïcödé 😀 ё",
+        "::",
+        "exact",
+    ],
+)
+def test_any_output_reads_back(output: str):
+    text = f"{CELL}\n.. expect-output::\n\n   old\n\nrest"
+    once = accepted(text, RST, {1: output})
+    assert accepted(once, RST, {1: output}) == once
+    new = accepted(f"{CELL}\nrest", RST, {0: output})
+    stored = "\n".join(line.rstrip() for line in output.split("\n"))
+    for text in (once, new):
+        assert RST.spans(text)[1].body.replace("\\...", "...") == stored
+        assert text.startswith(CELL)
+        assert text.endswith("\n\nrest")
+
+
+def test_what_all_lines_are_indented_by_is_lost_and_agrees():
+    new = accepted(CELL, RST, {0: "  a\n    b"})
+    assert new == f"{CELL}\n.. expect-output::\n\n     a\n       b\n"
+    assert RST.spans(new)[1].body == "a\n  b"
+
+
+def test_kept_lines_stay_byte_for_byte():
+    text = f"{CELL}\n.. expect-output::\n\n\ta 0.3  \r\n\tchanged\n           \n        ...\n\tz"
+    new = accepted(text, RST, {1: "a 0.31\nother\n\nb\nc\nz"})
+    assert new == text.replace("changed", "other")
+
+
+def test_what_is_not_as_it_was_parsed_is_refused():
+    text = f"{CELL}\n.. expect-output::\n\n   1\n\n{CELL}"
+    spans = RST.spans(text)
+    for index, changed, why in [
+        (0, {}, "a block that is not held to the cell follows it"),
+        (2, {"code": "2"}, "no cell that reads as it was parsed stands there"),
+        (2, {"line": 6}, "no cell that reads as it was parsed stands there"),
+        (1, {"old": "2"}, "no block that reads as it was parsed stands there"),
+    ]:
+        assert reason(text, RST, {index: edit(spans, index, "new", **changed)}) == why
+
+
+def test_lines_count_from_where_an_included_part_begins():
+    text = f"Text\n\n{CELL}\n{CELL}"
+    spans = RST.spans(text)
+    wanted = edit(spans, 1, "new", line=1)
+    assert locate(wanted, split(text), spans, FileAsRead(b"", frozenset({6})), "lines") == 1
+    both = FileAsRead(b"", frozenset({2, 6}))
+    assert "more than one cell" in reason_of(text, wanted, both)
+    assert "no cell" in reason_of(text, wanted, FileAsRead(b"", frozenset({0})))
+
+
+def reason_of(text: str, wanted, as_read: FileAsRead) -> str:
+    with pytest.raises(Exception, match="stands there") as caught:
+        locate(wanted, split(text), RST.spans(text), as_read, "lines")
+    return str(caught.value)
+
+
+def test_a_change_that_would_change_more_than_the_block_is_refused(monkeypatch: pytest.MonkeyPatch):
+    text = f"{CELL}\nText\n\n{CELL}"
+    write = type(RST).new_block
+    for wrong in (
+        lambda *args: [*write(RST, *args), "   more\n"],
+        lambda *args: [*write(RST, *args), "\nmore\n"],
+        lambda *args: write(RST, *args)[:-1],
+        lambda *args: [],
+        lambda *args: ["\n", ".. code-cell::\n", "\n", "   1\n", *write(RST, *args)],
+    ):
+        monkeypatch.setattr(type(RST), "new_block", lambda self, *args, wrong=wrong: wrong(*args))
+        assert reason(text, RST, {0: "1"}).startswith("the page would read as one with")

@@ -1,0 +1,105 @@
+"""What differs from run to run is named, and masked after two runs."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verified_book.accepting.volatile import kinds_in, mask, mask_lines
+from verified_book.matching import agree, is_vacuous
+
+NAMED = [
+    ("<object object at 0x7f3a5c0d1b20>", "a memory address"),
+    ("<built-in method of 0x55d0c8a1b2c0>", "a memory address"),
+    ("Wall time: 3 ms", "a timing"),
+    ("CPU times: user 1 ms, sys: 0 ns", "a timing"),
+    ("1.23 ms ± 4.5 µs per loop", "a timing"),
+    ("elapsed: 0.31s", "a timing"),
+    ("Time taken: 12 s", "a timing"),
+    ("done in 3.1 seconds", "a timing"),
+    ("100%|####| 5/5 [00:01, 4.2it/s]", "a timing"),
+    ("started at 12:31:09", "a time of day"),
+    ("/tmp/tmpab12cd34/x", "a temporary path"),
+    ("PID: 4312", "a process id"),
+    ("/home/a/ipykernel_4312/1.py:3: UserWarning", "a process id"),
+    ("9f1b3c5e-7a21-4c3d-9e8f-0123456789ab", "a random UUID"),
+    ("{'b', 'a'}", "the order of a set"),
+    (f"{date.today()} and so on", "the date"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind"), NAMED)
+def test_what_will_differ_is_named(line: str, kind: str):
+    assert kind in list(kinds_in(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0xff 0xdeadbeef",
+        "tensor([1.5, 2.0])",
+        "{'a': 1, 'b': 2}",
+        "{1, 2}",
+        "2013-01-01 00:00:00",
+        "2013-01-01",
+        "three times: a",
+        "in 3 steps",
+        "rapid",
+        "9f1b3c5e-7a21-1c3d-9e8f-0123456789ab",
+    ],
+)
+def test_what_will_not_differ_is_not_named(line: str):
+    assert list(kinds_in(line)) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "masked"),
+    [
+        ("step 1 took 0.31 s", "step 1 took 0.29 s", "step 1 took ... s"),
+        ("<A at 0x7f3a>", "<A at 0x7f11>", "<A at ...>"),
+        ("loss=0.31, acc=0.5", "loss=0.22, acc=0.6", "loss=..., acc=..."),
+        ("at 12:30:59 ok", "at 12:31:02 ok", "at 12:... ok"),
+        ("id 9f1b-7a21-4c3d", "id 1c02-77aa-0f3d", "id ..."),
+        ("a\nb 1\nc", "a\nb 2\nc", "a\nb ...\nc"),
+        ("value 3. end", "value 4. end", "value ... end"),
+        ("same", "same", "same"),
+        ("a", "b", None),
+        ("1 2", "3 4", None),
+        ("x -1", "x 1", "x ..."),
+    ],
+)
+def test_what_moves_is_masked(first: str, second: str, masked: str | None):
+    assert mask(first, second) == masked
+
+
+def test_lines_that_agree_with_both_stay_as_they_are():
+    new = "equal: ..., tolerance 1\nid ...\nx"
+    first = "equal: 1e-7, tolerance 1\nid 5\ntook 3 s"
+    second = "equal: 2e-7, tolerance 1\nid 6\ntook 4 s"
+    assert mask_lines("equal: ..., tolerance 1\nid 5\ntook 3 s", first, second) == (
+        "equal: ..., tolerance 1\nid ...\ntook ... s"
+    )
+    assert mask_lines(new, first, second) == "equal: ..., tolerance 1\nid ...\ntook ... s"
+
+
+def test_lines_that_have_nothing_in_common_are_masked_whole():
+    assert mask_lines("a\nb\nc", "a\nb\nc", "a\nd\nc") == "a\n...\nc"
+    assert mask_lines("a\nb", "a\nb", "a\nc\nd") == "a\n..."
+    assert mask_lines("a\nb", "a\nb", "c\nd") is None
+
+
+words = st.lists(
+    st.sampled_from(["a", "b", "0.5", "-1", ".", "...", "1.", "\n", "x=", "(", "\\", "0x7f"]),
+    max_size=8,
+).map(" ".join)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(words, words)
+def test_a_mask_agrees_with_both(first: str, second: str):
+    masked = mask(first, second)
+    if masked is not None:
+        assert not is_vacuous(masked)
+        assert agree(masked, first)
+        assert agree(masked, second)

@@ -1,0 +1,54 @@
+"""`accept` runs pages in the mode that rewrites them, and names those that it has rewritten."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.verified_book.commands.conftest import GREEN, RED, Command, write
+from verified_book import accepting
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
+
+PATCH = """\
+--- red.md
++++ red.md
+@@ -9,5 +9,5 @@
+ ```
+\x20
+ ```{expect-output}
+-41
++42
+ ```
+1 page, 1 output checked, 0 not checked, no failure, 1 block to be written
+"""
+
+
+def test_pages_are_rewritten_and_named(command: Command, tmp_path: Path):
+    write(tmp_path, {"red.md": RED, "green.rst": GREEN})
+    said = command("accept", "--dry-run", "red.md")
+    assert (said.status, said.out) == (1, PATCH)
+    assert (tmp_path / "red.md").read_text() == RED
+    said = command("accept", "red.md", "green.rst")
+    assert (said.status, said.out) == (
+        0,
+        "verified_book: rewrote 1 expected block(s) in red.md\n"
+        "2 pages, 2 outputs checked, 0 not checked, no failure\n"
+        "Review the changes with `git diff`.\n",
+    )
+    assert (tmp_path / "red.md").read_text() == RED.replace("41", "42")
+    assert (tmp_path / "green.rst").read_text() == GREEN
+    assert accepting.VARIABLE not in os.environ
+
+
+def test_what_moves_is_masked_and_what_no_block_can_mend_fails(command: Command, tmp_path: Path):
+    moving = "import time\ntime.perf_counter_ns()"
+    lost = "\n\n```{expect-output}\nlost\n```\n"
+    write(
+        tmp_path, {"docs/page.md": RED.replace("6 * 7", f"print('at', end=' ')\n{moving}") + lost}
+    )
+    said = command("accept", "--twice", "docs/page.md")
+    assert said.status == 1
+    assert said.out.startswith("verified_book: rewrote 1 expected block(s) in docs/page.md\n")
+    assert "docs/page.md:18: ERROR: expect-output: no code cell directly before it" in said.out
+    assert "```{expect-output}\nat\n...\n```" in (tmp_path / "docs/page.md").read_text()

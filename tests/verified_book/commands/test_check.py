@@ -1,0 +1,256 @@
+"""`check` runs the named pages, and only those, in whatever book they are."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.verified_book.commands.conftest import DIFFERENCE, GREEN, RED, Command, write
+from verified_book.commands import cli
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
+
+needs_jupyter_book = pytest.mark.skipif(
+    importlib.util.find_spec("jupyter_book") is None, reason="Jupyter Book 1 needs Sphinx 7"
+)
+JUPYTER_BOOK = {
+    "book/_config.yml": "only_build_toc_files: true\nexecute: {execute_notebooks: cache}\n",
+    "book/_toc.yml": "format: jb-book\nroot: index\nchapters:\n- file: part/red\n- file: green\n",
+    "book/index.md": "# A book\n\nSee {ref}`elsewhere`.\n",
+    "book/part/red.md": RED,
+    "book/green.rst": GREEN,
+    "book/loose.md": RED,
+}
+SPHINX = {
+    "docs/conf.py": 'extensions = ["myst_parser"]\nexclude_patterns = ["_build", "old"]\n'
+    'nb_execution_mode = "off"\n',
+    "docs/index.rst": "Hello\n=====\n",
+    "docs/red.md": RED,
+    "docs/old/red.md": RED,
+}
+
+
+@needs_jupyter_book
+def test_pages_of_a_jupyter_book_that_does_not_list_the_extension(command: Command, tmp_path: Path):
+    counting = RED.replace("6 * 7", "open('runs', 'a').write('x')\n6 * 7")
+    write(tmp_path, JUPYTER_BOOK | {"book/part/red.md": counting})
+    for _ in range(2):
+        said = command("check", "book/part", "book/index.md")
+        assert said.out == (
+            "book/part/red.md:12: ERROR: the output differs from the expected one\n"
+            f"{DIFFERENCE}2 pages, 1 output checked, 0 not checked, 1 failure\n"
+        )
+        assert (said.status, said.err) == (1, "")
+    assert (tmp_path / "book/part/runs").read_text() == "x"  # the second time from the cache
+    assert not (tmp_path / "book/_build/html").exists()
+    assert (tmp_path / "book/_build/.jupyter_cache").is_dir()  # that of the book's own builds
+
+
+def test_pages_of_a_sphinx_project_that_runs_none(command: Command, tmp_path: Path):
+    write(tmp_path, SPHINX)
+    said = command("check", "docs")
+    assert said.status == 1
+    assert said.out.startswith("docs/red.md:11: ERROR: the output differs from the expected one\n")
+    assert said.out.endswith("2 pages, 1 output checked, 0 not checked, 1 failure\n")
+
+
+def test_pages_in_no_book_and_the_books_below_a_folder(command: Command, tmp_path: Path):
+    write(
+        tmp_path,
+        {**SPHINX, "notes/red.md": RED, "notes/green.rst": GREEN, "README.md": "# No cells\n"},
+    )
+    write(tmp_path, {"node_modules/x.md": RED, "_private/x.md": RED})
+    said = command("check", ".")
+    assert said.status == 1
+    assert [line for line in said.out.splitlines() if "ERROR" in line] == [
+        "docs/red.md:11: ERROR: the output differs from the expected one",
+        "notes/red.md:11: ERROR: the output differs from the expected one",
+    ]
+    assert said.out.endswith("4 pages, 3 outputs checked, 0 not checked, 2 failures\n")
+    assert sorted(path.name for path in (tmp_path / "notes").iterdir()) == ["green.rst", "red.md"]
+
+
+def test_what_is_right_exits_with_0_and_says_what_was_not_checked(command: Command, tmp_path: Path):
+    bold = "\n.. code-cell::\n\n   from IPython.display import HTML\n   HTML('<b>bold</b>')\n"
+    write(tmp_path, {"page.rst": GREEN + bold})
+    said = command("check", "page.rst")
+    assert (said.status, said.out) == (
+        0,
+        "not checked: 1 html (page.rst 12)\n1 page, 1 output checked, 1 not checked, no failure\n",
+    )
+
+
+def test_a_page_that_cannot_be_read_does_not_keep_the_others(command: Command, tmp_path: Path):
+    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": "# Index"})
+    write(tmp_path, {"docs/broken.ipynb": '{"cells": [', "docs/green.rst": GREEN})
+    said = command("check", "docs")
+    assert said.status == 1
+    assert said.out.startswith(
+        "docs/broken.ipynb:1: ERROR: the page cannot be read: NotJSONError: Notebook does not "
+    )
+    assert "Remedy: Mend what it names: the front matter, a directive, or an extension." in said.out
+    assert said.out.endswith("3 pages, 1 output checked, 0 not checked, 1 failure\n")
+
+
+@pytest.mark.parametrize(
+    ("front_matter", "line", "message"),
+    [
+        ("file_format: mystnb\nkernelspec: {name: x\n", 3, "is no YAML, so no cell runs: expected"),
+        ("a: b: c\n", 2, "is no YAML, so no cell runs: mapping values are not allowed"),
+        ("mystnb\n", 1, "holds no settings, so no cell runs"),
+    ],
+)
+def test_a_broken_front_matter_is_one_failure(
+    command: Command, tmp_path: Path, front_matter: str, line: int, message: str
+):
+    write(tmp_path, {"page.md": f"---\n{front_matter}---\n" + RED.partition("---\n# ")[2]})
+    said = command("check", "page.md")
+    assert said.status == 1
+    assert said.out.startswith(f"page.md:{line}: ERROR: the front matter {message}")
+    assert said.out.count("ERROR") == 1
+    assert "no cell of the page was checked" in said.out
+
+
+def test_warnings_of_sphinx_are_shown_with_paths_from_here(command: Command, tmp_path: Path):
+    write(tmp_path, SPHINX | {"docs/green.md": "# Green\n\n```{nonesuch}\n```\n"})
+    said = command("check", "docs/green.md")
+    # MyST-Parser 4 with Sphinx 7 names it green.md.rst.
+    assert re.match(r"docs/green.md\S*:3: WARNING: Unknown directive type: 'nonesuch'", said.err)
+    assert said.status == 0
+
+
+def test_results_for_programs_of_a_check_that_never_accepts(
+    command: Command, tmp_path: Path, monkeypatch
+):
+    write(tmp_path, {"page.md": RED})
+    monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", "1")
+    assert command("check", "page.md", "--json", "found.json").status == 1
+    assert (tmp_path / "page.md").read_text() == RED
+    found = json.loads((tmp_path / "found.json").read_text())
+    path = str(tmp_path / "page.md")
+    [page], [failure] = found["pages"], found["failures"]
+    assert (page["path"], page["executed"], page["checked"]) == (path, True, {"text": 1})
+    [block] = page["blocks"]
+    assert (block["source"], block["line"], block["compared"]) == (path, 11, True)
+    assert (failure["source"], failure["line"]) == (path, 11)
+    assert (failure["expected"], failure["executed"]) == ("41", "42")
+
+
+def test_several_pages_are_read_at_once(command: Command, tmp_path: Path):
+    pages = {f"docs/p{number}.md": f"# Page {number}\n" for number in range(6)}
+    write(
+        tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/x.ipynb": "{", **pages}
+    )
+    said = command("check", "docs", "-j", "2")
+    assert said.out.startswith("docs/x.ipynb:1: ERROR: the page cannot be read")
+    assert said.out.endswith("7 pages, 0 outputs checked, 0 not checked, 1 failure\n")
+
+
+def test_where_nothing_can_be_written_the_run_leaves_nothing(command: Command, tmp_path: Path):
+    write(tmp_path, SPHINX)
+    (tmp_path / "docs/_build").write_text("a file where the folder would be")
+    assert command("check", "docs/index.rst").status == 0
+    assert (tmp_path / "docs/_build").is_file()
+
+
+WRONG_CALLS = {
+    "nowhere.md": "nowhere.md: there is no such page or folder",
+    "empty": "empty: there is no page with cells in this folder",
+    "docs/_static": "docs/_static: no page of the book in docs is in this folder",
+    "docs/conf.py": "docs/conf.py: this is no page: its name ends in none of .ipynb, .md, .rst",
+    "docs/old/red.md": "docs/old/red.md: this is no page of the book in docs: "
+    "its configuration excludes it",
+    "book/loose.md": "book/loose.md: this is no page of the book in book: "
+    "its _toc.yml does not list it",
+    "notes.txt": "notes.txt: this is no page: its name ends in none of .ipynb, .md, .rst",
+}
+
+
+@needs_jupyter_book
+@pytest.mark.parametrize("name", WRONG_CALLS)
+def test_a_wrong_call_is_told_in_a_sentence(command: Command, tmp_path: Path, name: str):
+    write(tmp_path, {**SPHINX, **JUPYTER_BOOK, "empty/README.md": "# No cells", "notes.txt": ""})
+    (tmp_path / "docs/_static").mkdir()
+    said = command("check", name, "--json", "found.json")
+    assert (said.status, said.out) == (2, "")
+    assert said.err == f"verified_book: {WRONG_CALLS[name]}\n"
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found == {"error": WRONG_CALLS[name], "foreign": "this is no page" in WRONG_CALLS[name]}
+
+
+BROKEN_BOOKS = {
+    "no YAML": (
+        {"book/_config.yml": "title: ["},
+        r"book/_config.yml: this is no YAML: while parsing a flow node",
+    ),
+    "no settings": ({"book/_toc.yml": "chapters"}, "book/_toc.yml: this holds no settings"),
+    "no table of contents": (
+        {"book/_toc.yml": "format: jb-book\n"},
+        "the book in book: Extension error: [etoc] 'root' key not found",
+    ),
+    "an extension that is not there": (
+        {"book/_config.yml": "sphinx: {extra_extensions: [nonesuch]}"},
+        "the book in book: Extension error: Could not import extension nonesuch",
+    ),
+    "a conf.py that raises": (
+        {"book/_toc.yml": "", "book/conf.py": "1 / 0"},
+        "the book in book: Configuration error: There is a programmable error in your "
+        "configuration file: ZeroDivisionError: division by zero\n",
+    ),
+}
+
+
+@needs_jupyter_book
+@pytest.mark.parametrize("name", BROKEN_BOOKS)
+def test_a_book_that_cannot_be_configured(command: Command, tmp_path: Path, name: str):
+    files, message = BROKEN_BOOKS[name]
+    write(tmp_path, JUPYTER_BOOK | files)
+    if "book/conf.py" in files:
+        (tmp_path / "book/_toc.yml").unlink()
+    said = command("check", "book")
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith(f"verified_book: {message}")
+    assert said.err.count("\n") == 1
+
+
+def test_a_jupyter_book_where_that_is_not_installed(command: Command, tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jupyter_book.config", None)
+    write(tmp_path, JUPYTER_BOOK)
+    said = command("check", "book")
+    assert (said.status, said.err) == (
+        2,
+        "verified_book: book: this is a Jupyter Book 1 (it has _config.yml and _toc.yml), "
+        "which is not installed here; run: python -m pip install 'jupyter-book<2'\n",
+    )
+    write(
+        tmp_path, {"book/conf.py": 'extensions = ["verified_book"]'}
+    )  # `jupyter-book config sphinx`
+    assert command("check", "book/index.md").status == 0
+
+
+def test_an_interrupted_command(command: Command, tmp_path: Path, monkeypatch):
+    def interrupt(names: list[str]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "requests_of", interrupt)
+    said = command("check", ".")
+    assert (said.status, said.err) == (130, "\nverified_book: interrupted\n")
+
+
+def test_the_command_line_itself(tmp_path: Path):
+    write(tmp_path, {"page.md": "# No cells\n"})
+    run = subprocess.run(
+        [sys.executable, "-m", "verified_book", "check", "page.md"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (
+        0,
+        "1 page, 0 outputs checked, 0 not checked, no failure\n",
+    )

@@ -1,0 +1,111 @@
+"""The command line teaches, and what it prints suits where it prints it."""
+
+import io
+
+import pytest
+
+from tests.verified_book.commands.conftest import Command
+from verified_book import __version__, settings
+from verified_book.commands.reporting import Terminal
+from verified_book.records import Failure
+
+ADDED = Failure("page.md", 3, "differs\n-1\n+2", "Mend it.", expected="1", executed="2")
+RAISED = Failure("page.md", 3, "raised\n-1\n+2", "Mend it.")
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch) -> Terminal:
+    for name in ("FORCE_COLOR", "NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    return Terminal(Screen(), Screen())
+
+
+def test_help_shows_a_page_and_what_to_do_with_it(command: Command):
+    said = command("--help")
+    assert said.status == 0
+    for line in ("check page.md", "accept page.md", "--dry-run", "watch book/", "Exit status: 0"):
+        assert line in said.out
+    assert "_site" not in said.out
+    assert "a folder: all its pages" in command("check", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["check"], "the following arguments are required: PAGE"),
+        (["build"], "invalid choice: 'build'"),
+        (["check", "-j", "0", "x.md"], "0 is less than 1"),
+        (["accept", "--json", "x", "x.md"], "unrecognized arguments: --json"),
+    ],
+)
+def test_a_wrong_call_exits_with_2(command: Command, arguments: list[str], message: str):
+    said = command(*arguments)
+    assert said.status == 2
+    assert message in said.err
+
+
+def test_the_version(command: Command):
+    assert command("--version").out == f"verified_book {__version__}\n"
+
+
+def test_every_option_is_listed(command: Command):
+    listed = command("settings").out
+    for setting in (*settings.OUTPUTS, *settings.PARALLEL):
+        assert f"{setting.name} = {setting.default!r}\n    {setting.purpose[:40]}" in listed
+
+
+def test_a_failure_in_colors(terminal: Terminal):
+    terminal.failure(ADDED)
+    assert terminal._out.getvalue() == (
+        "\x1b[31;1mpage.md:3: ERROR: differs\x1b[0m\n"
+        "\x1b[31m-1\x1b[0m\n\x1b[32m+2\x1b[0m\n\x1b[2m  Remedy: Mend it.\x1b[0m\n"
+    )
+
+
+def test_lines_of_what_is_no_difference_have_no_color(terminal: Terminal):
+    terminal.failure(RAISED)
+    assert "\n-1\n+2\n" in terminal._out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("variables", "screen", "colored"),
+    [
+        ({}, Screen, True),
+        ({}, io.StringIO, False),
+        ({"TERM": "dumb"}, Screen, False),
+        ({"NO_COLOR": "1"}, Screen, False),
+        ({"FORCE_COLOR": "1"}, io.StringIO, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, Screen, False),
+    ],
+)
+def test_where_there_are_colors(monkeypatch, variables, screen, colored):
+    for name in ("FORCE_COLOR", "NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    out = screen()
+    Terminal(out, io.StringIO()).print("text", "red")
+    assert out.getvalue() == ("\x1b[31mtext\x1b[0m\n" if colored else "text\n")
+
+
+def test_a_terminal_shows_which_page_runs_until_it_says_something(terminal: Terminal):
+    terminal.reads("a.md")
+    terminal.reads("b.md")
+    terminal.warn("careful")
+    assert terminal._err.getvalue() == (
+        "running a.md\r\x1b[Krunning b.md\r\x1b[K\x1b[33mcareful\x1b[0m\n"
+    )
+
+
+def test_a_log_does_not():
+    err = io.StringIO()
+    Terminal(io.StringIO(), err).reads("a.md")
+    assert err.getvalue() == ""

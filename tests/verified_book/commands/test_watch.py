@@ -1,0 +1,181 @@
+"""`watch` serves a book, builds what changes, and tells browsers to reload."""
+
+import asyncio
+import os
+import queue
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.verified_book.commands.conftest import RED, Command, write
+from verified_book.commands import watching
+from verified_book.commands.books import CommandError
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere", "nowhere: there is no such page or folder"),
+        (".", ".: no book is in this folder or above it (_config.yml and _toc.yml, or conf.py); "),
+    ],
+)
+def test_what_cannot_be_watched(command: Command, monkeypatch, name: str, message: str):
+    monkeypatch.setitem(sys.modules, "sphinx_autobuild", sys)  # whether or not it is there
+    said = command("watch", name)
+    assert said.status == 2
+    assert said.err.startswith(f"verified_book: {message}")
+
+
+def test_without_its_extra(command: Command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sphinx_autobuild", None)
+    said = command("watch")
+    assert (said.status, said.err) == (
+        2,
+        "verified_book: watch needs sphinx-autobuild; "
+        "run: python -m pip install 'verified-book[watch]'\n",
+    )
+
+
+def test_what_says_the_same_as_before_starts_no_build(tmp_path: Path):
+    write(tmp_path, {"page.md": "one", "folder/page.md": "one"})
+    unchanged = watching.Unchanged([tmp_path], tmp_path / "_build")
+    page = str(tmp_path / "page.md")
+    assert not unchanged(page)
+    assert unchanged(page)  # a cell has written the same again
+    Path(page).write_text("two")
+    assert not unchanged(page)
+    Path(page).unlink()
+    assert not unchanged(page)
+    assert unchanged(str(tmp_path / "folder"))
+
+
+@pytest.mark.parametrize(
+    "name", ["_build/html/page.html", ".git/index", "a/__pycache__/x.pyc", "a/.x.md.swp", "x.md~"]
+)
+def test_what_is_passed_over(tmp_path: Path, name: str):
+    folder = tmp_path / ".hidden"  # what stands above the book does not matter
+    write(folder, {name: "", "page.md": ""})
+    unchanged = watching.Unchanged([folder], folder / "_build")
+    assert unchanged(str(folder / name))
+    assert not unchanged(str(folder / "page.md"))
+
+
+def test_a_port_that_another_server_has():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        assert watching._free(taken) != taken
+    assert watching._free(taken) == taken
+
+
+def test_no_port_is_free(monkeypatch):
+    def bind(self, address):
+        raise OSError
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    with pytest.raises(CommandError, match="no port is free to serve the book on"):
+        watching._free(8000)
+
+
+class Watch(NamedTuple):
+    """A book that is being watched."""
+
+    page: Path
+    address: str
+    lines: "queue.Queue[str]"
+    process: "subprocess.Popen[str]"
+
+    def said(self, pattern: str) -> str:
+        """What it says next that matches."""
+        seen = []
+        try:
+            while not re.search(pattern, line := self.lines.get(timeout=60)):
+                seen.append(line)
+        except queue.Empty:
+            raise AssertionError(f"{pattern} is not in:\n{''.join(seen)}") from None
+        return line
+
+    def shown(self) -> str:
+        """The page as a browser gets it."""
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.address}/red.html") as answer:
+                    return answer.read().decode()
+            except OSError:  # it does not listen yet
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Watch]:
+    pytest.importorskip("sphinx_autobuild")
+    write(
+        tmp_path,
+        {
+            "docs/conf.py": 'extensions = ["verified_book"]\nhtml_theme = "basic"\n'
+            'nb_execution_mode = "cache"\nverified_book_sources = ["../src/*.py"]\n',
+            "docs/index.md": "# Index\n\n```{toctree}\nred\n```\n",
+            "docs/red.md": RED,
+            "src/module.py": "",
+        },
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "verified_book", "watch", "docs", "--port", "0"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=lambda: [*map(lines.put, process.stdout)], daemon=True).start()
+    watch = Watch(tmp_path / "docs/red.md", "", lines, process)
+    address = watch.said("^http://").partition(" ")[0]
+    yield watch._replace(address=address)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_a_red_book_is_served_and_built_again_until_it_is_interrupted(watch: Watch, tmp_path: Path):
+    from websockets.asyncio.client import connect
+
+    assert "<h1>Red" in watch.shown()
+
+    async def reloaded() -> None:
+        async with connect(watch.address.replace("http", "ws") + "/websocket-reload") as socket:
+            watch.page.write_text(RED.replace("# Red", "# Mended").replace("41", "42"))
+            await asyncio.wait_for(socket.recv(), 60)
+
+    asyncio.run(reloaded())
+    assert "changed: docs/red.md" in watch.said("^changed")
+    assert "1 output checked, 0 not checked, no failure" in watch.said("pages")
+    assert "<h1>Mended" in watch.shown()
+
+    watch.said("^http://")
+    write(tmp_path, {"src/module.py": "new = 1", "docs/conf.py": "1 / 0"})
+    assert "changed: docs/conf.py, src/module.py" in watch.said("^changed")
+    watch.said("ZeroDivisionError")  # and yet:
+    assert "<h1>Mended" in watch.shown()
+
+    watch.said("^http://")
+    os.killpg(watch.process.pid, signal.SIGINT)  # as a terminal does
+    assert watch.process.wait(timeout=20) == 0
+    assert "no longer watching" in watch.said("no longer")
+    assert watch.lines.empty()
