@@ -43,6 +43,12 @@ def with_options(name: str, **options: str) -> Block:
     return Block("claim", "It is so.", name, options)
 
 
+IMAGE = "from IPython.display import SVG\nSVG('<svg viewBox=\"0 0 4 3\"/>')"
+TABLE = """\
+from IPython.display import HTML
+HTML("<table><tr><td>a<td>1<tr><td>b<td>2</table>")"""
+
+
 # By name; of the kind of page ("md" or "rst"), which keeps the ids of claims apart.
 CASES: dict[str, Callable[[str], Case]] = {
     "a cell raises": lambda kind: case(
@@ -101,6 +107,64 @@ CASES: dict[str, Callable[[str], Case]] = {
         message="expect-output: the block is empty",
         remedy="Write what the reader must see",
     ),
+    "an unknown word": lambda kind: case(
+        cell("'unknown word'"),
+        Block("expect-output", "'unknown word'", "exakt"),
+        message="expect-output: unknown word 'exakt'",
+        remedy="It may be: `exact`: .*; `image`: ",
+    ),
+    "white space where it counts": lambda kind: case(
+        cell("print('a  b')"),
+        Block("expect-output", "a b", "exact"),
+        message=r"the output differs from the expected one\n.*-a b\n\+a  b",
+        remedy=MEND,
+    ),
+    "an image of another size": lambda kind: case(
+        cell(IMAGE),
+        Block("expect-output", "image/svg+xml 4 x 4", "image"),
+        message=r"the output differs from the expected one\n.*-image/svg\+xml 4 x 4\n\+.* 4 x 3",
+        remedy=MEND,
+    ),
+    "an image that nobody asked for": lambda kind: case(
+        cell(IMAGE.replace("4 3", "5 6")),
+        expect("image/svg+xml 5 x 6"),
+        message="expected output, but the cell printed nothing",
+        remedy="What it shows is checked where the block says so: image",
+    ),
+    "a table": lambda kind: case(
+        cell(TABLE),
+        expect("a  1\nb  3"),
+        message=r"the output differs from the expected one\n.* a  1\n-b  3\n\+b  2",
+        remedy=MEND,
+    ),
+    "a table without a block": lambda kind: case(
+        cell(TABLE.replace("2", "4")),
+        message=r"text output without an expect-output block\na  1\nb  4",
+        remedy="Put an expect-output block after the cell",
+    ),
+    "formulas": lambda kind: case(
+        cell("from IPython.display import Latex\nLatex('$x^2$')"),
+        expect("$x^3$"),
+        message=r"the output differs from the expected one\n.*-\$x\^3\$\n\+\$x\^2\$",
+        remedy=MEND,
+    ),
+    "another error than expected": lambda kind: case(
+        cell("int('seven')", tags="raises-exception"),
+        expect("ValueError: invalid literal for int() with base 10: 'eight'"),
+        message=r"the output differs from the expected one\n.*\+ValueError: .* 'seven'",
+        remedy=MEND,
+    ),
+    "a tagged error without a block": lambda kind: case(
+        cell("x y", tags="raises-exception"),
+        message=r"text output without an expect-output block\nSyntaxError: invalid syntax$",
+        remedy="Put an expect-output block after the cell",
+    ),
+    "stderr that a block asks for": lambda kind: case(
+        cell("import sys\nprint('careful', file=sys.stderr)", tags="allow-stderr"),
+        Block("expect-output", "carefree", "stderr"),
+        message=r"the output differs from the expected one\n.*-carefree\n\+careful",
+        remedy=MEND,
+    ),
     "a missing block": lambda kind: case(
         cell("'without a block'"),
         message="text output without an expect-output block\n'without a block'",
@@ -139,6 +203,24 @@ CASES: dict[str, Callable[[str], Case]] = {
         expect("2.6"),
         message=f"claim differs-{kind} no longer holds: the output differs",
         remedy=MEND,
+    ),
+    "stderr in a proof": lambda kind: case(
+        claim(f"noisy-{kind}"),
+        cell("import sys\nassert proven\nprint('noise', file=sys.stderr)"),
+        message=f"in the proof of claim noisy-{kind}: the cell wrote to stderr\nnoise",
+        remedy="Silence its cause",
+    ),
+    "a missing block in a proof": lambda kind: case(
+        claim(f"blockless-{kind}"),
+        cell("assert proven\n'no block'"),
+        message=f"in the proof of claim blockless-{kind}: text output without an expect-output",
+        remedy="Put an expect-output block after the cell",
+    ),
+    "a calm proof": lambda kind: case(
+        claim(f"calm-{kind}"),
+        cell("assert proven, 'calm'", tags="raises-exception"),
+        message=f"claim calm-{kind} no longer holds: the cell is tagged raises-exception, but",
+        remedy="remove the tag",
     ),
     "no proof": lambda kind: case(
         claim(f"unproven-{kind}"),
@@ -409,7 +491,8 @@ def test_the_build_fails_and_says_how_much(build: Build):
     summary = (
         f"ERROR: {len(build.failures)} failed check(s) in the book; claims that no longer hold: "
     )
-    assert f"{summary}differs-md, differs-rst, raises-md, raises-rst\n" in build.log
+    names = [f"{name}-{kind}" for name in ("calm", "differs", "raises") for kind in FILES]
+    assert f"{summary}{', '.join(names)}\n" in build.log
 
 
 def test_the_site_is_written_all_the_same(build: Build):
@@ -424,9 +507,26 @@ def test_the_site_is_written_all_the_same(build: Build):
         "skipped",
         "raises",
         "differs",
+        "calm",
     ):
         assert not {f"{name}-md", f"{name}-rst"} & proven, name
-    assert {"second-md", "second-rst"} <= proven
+    for name in ("second", "noisy", "blockless"):
+        assert {f"{name}-md", f"{name}-rst"} <= proven, name
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_claim_that_no_longer_holds_looks_so(build: Build, kind: str):
+    page = build.pages[FILES[kind].replace(f".{kind}", ".html")]
+    for name, broken in (("differs", True), ("unproven", True), ("noisy", False)):
+        frame = page[: page.index(f'id="claim-{name}-{kind}"')].rpartition("<div class=")[0]
+        frame = frame.rpartition('<div class="settled')[2]
+        assert frame.startswith(" settled-holds settled-broken docutils" if broken else " settled-")
+        assert ("settled-broken" in frame) is broken
+        box = page[page.index(f'id="claim-{name}-{kind}"') :].partition('<p class="claim-evidence')
+        start = page[: page.index(f'id="claim-{name}-{kind}"')].rpartition("<div")[2]
+        assert ("claim-broken" in start) is broken
+        said = "Not proven in this build: see its log." in box[2].partition("</p>")[0]
+        assert said is broken
 
 
 def test_an_unchanged_build_fails_again_without_running_a_cell(build: Build, second_build: Build):

@@ -298,6 +298,8 @@ def test_links_in_a_statement_lead_from_the_index_too(build: Build, kind: str, o
     assert 'href="https://example.org"' in row
     assert r"\[a = b\]" in row
     assert "footnote" not in row
+    assert " id=" not in row
+    assert 'href="#' not in row
     text = {item["id"]: item["text"] for item in build.claims}[f"L{kind}"]
     assert text.endswith("$a = b$")
 

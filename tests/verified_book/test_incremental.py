@@ -1,5 +1,6 @@
 """The life of a book: what a build runs again, and what it shows, after each kind of change."""
 
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -37,10 +38,11 @@ SECOND: Parts = ["# Second", TWO, USE, expect("42"), EVEN, "## More", "See {clai
 
 @dataclass(frozen=True)
 class Life:
-    """A book and its builds, each after one change."""
+    """A book and its builds, each after one change, with the pages that each has written."""
 
     book: Book
     builds: dict[str, Build]
+    written: dict[str, set[str]]
 
 
 def replaced(parts: Parts, old: Part, new: Part) -> list[Part]:
@@ -63,9 +65,13 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     book = Book(tmp_path_factory.mktemp("life"), pages)
     book.write("src/watched.py", SOUND)
     builds: dict[str, Build] = {}
+    written: dict[str, set[str]] = {}
 
     def build(after: str) -> None:
+        before = time.time_ns()
         builds[after] = book.build(*STRICT)
+        pages = builds[after].site.glob("*.html")
+        written[after] = {page.stem for page in pages if page.stat().st_mtime_ns > before}
 
     build("nothing")
     build("no change")
@@ -96,7 +102,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     book.write_toc(["index.md", "second.rst", *OTHERS])
     (book.folder / "book/first.md").unlink()
     build("a page removed")
-    return Life(book, builds)
+    return Life(book, builds, written)
 
 
 GREEN = [
@@ -138,6 +144,18 @@ def test_runs_the_cells_of(life: Life, after: str, executed: set[str]):
 
 def test_an_unchanged_build_reads_nothing(life: Life):
     assert "0 added, 0 changed, 0 removed" in life.builds["no change"].log
+
+
+@pytest.mark.parametrize(
+    ("after", "written"),
+    [
+        ("no change", set()),
+        ("another cell", {"index", "second"}),
+        ("another statement", {"index", "all", "first", "second"}),
+    ],
+)
+def test_writes_what_shows_something_new(life: Life, after: str, written: set[str]):
+    assert life.written[after] - {"genindex", "search"} == written
 
 
 def test_changed_prose_is_shown(life: Life):

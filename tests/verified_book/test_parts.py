@@ -67,6 +67,14 @@ def test_outputs_alone_fail_a_build(tmp_path):
     assert "<span" in build.pages["pages/md.html"]  # written all the same
 
 
+def test_failures_may_be_hidden_but_fail_the_build_all_the_same(tmp_path):
+    settings = conf("verified_book", suppress_warnings=["verified_book.failure"])
+    page = "# A\n\n```{expect-output}\n42\n```\n"
+    build = sphinx_build(tmp_path, settings, {"index.md": page}, status=1)
+    assert build.failures == []
+    assert "ERROR: 1 failed check(s) in the book\n" in build.log
+
+
 @pytest.mark.parametrize("name", ["claim", "claims-index"])
 def test_outputs_alone_have_no_claims(tmp_path, name):
     page = f"# A\n\n```{{{name}}} A1\n```\n"
@@ -128,6 +136,22 @@ def test_the_advice_for_a_proof_that_cannot_fail_is_configuration(tmp_path):
     (failure,) = build.failures
     assert failure.message == "the proof of claim A1 cannot fail: it asserts and expects nothing"
     assert failure.remedy == "Prove it with `proof()`."
+
+
+STOPS = """
+def setup(app):
+    app.connect("env-check-consistency", stop)
+
+def stop(app, env):
+    raise ValueError("in a handler")
+"""
+
+
+def test_a_build_that_ends_with_an_exception_publishes_no_claims(tmp_path):
+    settings = conf("verified_book.claims", "verified_book.offline") + STOPS
+    build = sphinx_build(tmp_path, settings, {"index.md": "# A\n"}, status=2)
+    assert "in a handler" in build.log
+    assert not build.site.joinpath("claims.json").exists()
 
 
 @pytest.mark.parametrize(("first", "second"), [("A3", "a3"), ("A.1", "A-1"), ("λ", "π")])

@@ -7,10 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from docutils import nodes
 from sphinx.errors import ConfigError
 
 from tests.verified_book.books import CONFIG, Book
-from verified_book.sources import digest_of_sources, prepare
+from verified_book.sources import digest_of_sources, prepare, retitled_pages
 
 PATTERNS = ["../src/**/*.py"]
 
@@ -113,6 +114,7 @@ def prepared(base: Path, **values: object) -> SimpleNamespace:
     """The configuration after `prepare`."""
     app = SimpleNamespace(srcdir=str(base), outdir=str(base / "_build/html"))
     config = SimpleNamespace(
+        exclude_patterns=[],
         nb_execution_cache_path="",
         verified_book_sources=PATTERNS,
         verified_book_distributions=["numpy"],
@@ -148,6 +150,50 @@ def test_the_six_caches_that_were_used_last_are_kept(base: Path):
     assert sorted(folder.name for folder in caches.iterdir()) == sorted(
         [used.name, *(f"verified-book-old{age}" for age in range(1, 6))]
     )
+
+
+@pytest.mark.parametrize(("kept", "left"), [(1, 0), (3, 2), (0, 0)])
+def test_how_many_are_kept_is_configuration(base: Path, kept: int, left: int):
+    for age in range(4):
+        (base / f"_build/.jupyter_cache/verified-book-old{age}").mkdir(parents=True)
+    used = Path(prepared(base, verified_book_caches_kept=kept).nb_execution_cache_path)
+    assert used.is_dir()
+    assert len(list(used.parent.iterdir())) == 1 + left
+
+
+def test_a_cache_folder_of_the_author_is_used_and_nothing_else_in_it_removed(base: Path):
+    own = base / "../caches"
+    (own / "executed").mkdir(parents=True)
+    (own / "global.db").write_text("of another program", encoding="utf-8")
+    path = prepared(base, nb_execution_cache_path="../caches", verified_book_caches_kept=1)
+    assert Path(path.nb_execution_cache_path).parent.resolve() == own.resolve()
+    assert {"executed", "global.db"} < {item.name for item in own.iterdir()}
+
+
+def test_what_a_build_writes_is_no_page_of_the_book(base: Path):
+    found = prepared(base).exclude_patterns
+    assert found == ["_build/.jupyter_cache", "_build/jupyter_execute", "_build/html"]
+
+
+def test_every_installed_distribution_is_minded_by_a_star(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+):
+    before = digest_of_sources(base, [], ["*"])
+    assert before == digest_of_sources(base, [], ["*"])
+    installed = list(metadata.distributions())
+    monkeypatch.setattr(metadata, "distributions", lambda: installed[1:])
+    assert digest_of_sources(base, [], ["*"]) != before
+    monkeypatch.setattr(metadata, "distributions", lambda: reversed(installed))
+    assert digest_of_sources(base, [], ["*"]) == before
+
+
+def test_all_pages_are_written_again_when_a_title_changes():
+    env = SimpleNamespace(titles={"b": nodes.title("", "B"), "a": nodes.title("", "A")})
+    env.found_docs = {"b", "a"}
+    assert retitled_pages(None, env) == ["a", "b"]
+    assert retitled_pages(None, env) == []
+    env.titles["b"] = nodes.title("", "Another")
+    assert retitled_pages(None, env) == ["a", "b"]
 
 
 def test_a_change_of_the_table_of_contents_is_noticed(base: Path):

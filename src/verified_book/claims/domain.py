@@ -115,6 +115,10 @@ class ClaimsDomain(Domain):
             if docname in otherdata["indexes"]:
                 self.indexes.add(docname)
 
+    def get_type_name(self, type: ObjType, primary: bool = False) -> str:
+        """What search results call a claim."""
+        return type.lname
+
     def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
         """The claims for `objects.inv` and for the search."""
         for number, claim in enumerate(self.ordered_claims(), start=1):
