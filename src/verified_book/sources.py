@@ -11,6 +11,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Iterable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -41,11 +42,17 @@ def digest_of_sources(base: Path, patterns: Iterable[str], distributions: Iterab
     return digest.hexdigest()[:16]
 
 
+@cache
+def _all_versions() -> str:
+    """Every installed distribution; reading what they say of themselves takes half a second."""
+    found = (item.metadata for item in metadata.distributions())
+    return " ".join(sorted({f"{about['Name']}={about['Version']}" for about in found}))
+
+
 def version_of(distribution: str) -> str:
     """The version of an installed distribution that the outputs depend on; `*` stands for all."""
     if distribution == "*":
-        found = {f"{item.name}={item.version}" for item in metadata.distributions()}
-        return " ".join(sorted(found))
+        return _all_versions()
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError as error:

@@ -83,7 +83,7 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     check.checked = result.checked
     record.edits, record.blocks = result.edits, result.blocks
     record.checked, record.unchecked = Counter(result.kinds), result.unchecked
-    page = app.env.doc2path(app.env.docname)
+    page = str(app.env.doc2path(app.env.docname))
     record.settled = [
         (str(Path(path).resolve()), old, code) for path, old, code in result.settled if path != page
     ]
@@ -110,7 +110,7 @@ def _requires_all(app: Sphinx, check: PageCheck) -> bool:
     own = page_settings(app.env, app.env.docname)
     value = own.get("require", app.config.verified_book_require)
     if value not in ("all", "marked"):
-        source = app.env.doc2path(app.env.docname)
+        source = str(app.env.doc2path(app.env.docname))
         message = f"verified_book_require: {value!r} is neither 'all' nor 'marked'"
         remedy = "Mend it in the configuration or in the front matter of the page."
         check.failures.append(Failure(source, 1, message, remedy))

@@ -117,7 +117,8 @@ def odd_line_breaks(app: Sphinx) -> list[Failure]:
         name = unicodedata.name(match[0], "a control character")
         message = f"the page has a character U+{ord(match[0]):04X} ({name.lower()})"
         remedy = "Take it out, or write it as an escape: tools disagree whether it ends a line."
-        failures.append(Failure(app.env.doc2path(app.env.docname), line, message, remedy))
+        page = str(app.env.doc2path(app.env.docname))
+        failures.append(Failure(page, line, message, remedy))
     return failures
 
 

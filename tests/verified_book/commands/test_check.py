@@ -84,6 +84,15 @@ def test_what_is_right_exits_with_0_and_says_what_was_not_checked(command: Comma
     )
 
 
+def test_references_to_pages_that_are_not_read_are_no_failures(command: Command, tmp_path: Path):
+    claim = "# One\n\n```{claim} A1\n:verdict: holds\n\nIt is so.\n```\n"
+    pages = {"docs/one.md": claim, "docs/two.md": "# Two\n\n{claim}`A1`, {doc}`one`, {ref}`x`\n"}
+    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book.claims"]', **pages})
+    said = command("check", "docs/two.md")
+    assert (said.status, said.err) == (0, "")
+    assert command("check", "docs/one.md").out.startswith("docs/one.md:3: ERROR: ")  # no proof
+
+
 def test_a_page_that_cannot_be_read_does_not_keep_the_others(command: Command, tmp_path: Path):
     write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": "# Index"})
     write(tmp_path, {"docs/broken.ipynb": '{"cells": [', "docs/green.rst": GREEN})

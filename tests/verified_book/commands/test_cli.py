@@ -58,7 +58,9 @@ def test_the_version(command: Command):
 
 def test_every_option_is_listed(command: Command):
     listed = command("settings").out
-    for setting in (*settings.OUTPUTS, *settings.PARALLEL):
+    groups = [group for name, group in vars(settings).items() if name.isupper()]
+    assert settings.CLAIMS in groups
+    for setting in (setting for group in groups for setting in group):
         assert f"{setting.name} = {setting.default!r}\n    {setting.purpose[:40]}" in listed
 
 
