@@ -8,7 +8,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check mutants benchmark accept lab clean
+.PHONY: help book test check mutants fuzz benchmark accept lab clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -38,6 +38,9 @@ check: $(VENV)/installed ## format, lint, types, spelling
 mutants: $(VENV)/installed ## print which check and which test notices which wrong version
 	$(BIN)/python -m layer_checks
 	$(BIN)/python -m tests.against_wrong_versions
+
+fuzz: $(VENV)/installed ## hold the output checks against 5,000 cells made by chance
+	$(BIN)/python -m tests.fuzz --segments 5000
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
