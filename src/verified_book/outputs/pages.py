@@ -56,6 +56,7 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     markers = expected.take_markers(doctree)
     if broken := unreadable(app):
         record_of(app.env).failures = broken  # in place of one for each of its cells
+        app.emit("verified-book-page", doctree, PageCheck(executed=False))
         return
     if not _executed(app):
         record_of(app.env).executed = False
@@ -83,11 +84,9 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     check.checked = result.checked
     record.edits, record.blocks = result.edits, result.blocks
     record.checked, record.unchecked = Counter(result.kinds), result.unchecked
-    page = app.env.doc2path(app.env.docname)
+    page = str(app.env.doc2path(app.env.docname))
     record.settled = [
-        (str(Path(path).resolve()), old, code)
-        for path, old, code in result.settled
-        if path != page
+        (str(Path(path).resolve()), old, code) for path, old, code in result.settled if path != page
     ]
     if record.edits and accepting.is_twice():
         record.edits = twice.masked(app, cells, record.edits)
