@@ -58,13 +58,13 @@ def test_outputs_alone_leave_no_files(outputs):
 
 
 def test_outputs_alone_fail_a_build(tmp_path):
-    pages = PAGES | {"pages/md.md": MARKDOWN.replace("6 * 7", "6 * 8")}
+    pages = {"index.md": MARKDOWN.replace("6 * 7", "6 * 8")}
     build = sphinx_build(tmp_path, conf("verified_book"), pages, status=1)
     (failure,) = build.failures
-    assert (failure.file, failure.line) == ("md.md", 11)
+    assert (failure.file, failure.line) == ("index.md", 11)
     assert failure.message.startswith("the output differs from the expected one\n--- expected")
     assert "ERROR: 1 failed check(s) in the book\n" in build.log
-    assert "<span" in build.pages["pages/md.html"]  # written all the same
+    assert "<span" in build.pages["index.html"]  # written all the same
 
 
 def test_failures_may_be_hidden_but_fail_the_build_all_the_same(tmp_path):
@@ -138,6 +138,15 @@ def test_the_advice_for_a_proof_that_cannot_fail_is_configuration(tmp_path):
     assert failure.remedy == "Prove it with `proof()`."
 
 
+def test_claims_of_a_page_that_cannot_be_read_as_a_notebook_are_not_proven(tmp_path):
+    page = PROVEN.replace("python3,", "python3")
+    build = sphinx_build(tmp_path, conf("verified_book.claims"), {"index.md": page}, status=1)
+    assert [item["proven"] for item in build.claims] == [False]
+    assert "Not proven in this build: see its log." in build.pages["index.html"]
+    (failure,) = [f for f in build.failures if "front matter" in f.message]
+    assert (failure.file, failure.line) == ("index.md", 3)
+
+
 STOPS = """
 def setup(app):
     app.connect("env-check-consistency", stop)
@@ -165,18 +174,20 @@ def test_two_claims_with_one_address(tmp_path, first, second):
     assert failure.message.startswith(f"claim {first} and claim {second} have the same address, #")
 
 
-@pytest.mark.parametrize(("mode", "builds"), [("force", 1), ("inline", 1), ("cache", 2)])
-def test_notebooks_alone_have_their_outputs_however_pages_run(tmp_path, mode, builds):
+@pytest.mark.parametrize("mode", ["force", "inline", "cache"])
+def test_notebooks_alone_have_their_outputs_however_pages_run(tmp_path, mode):
     settings = conf("verified_book.notebooks", nb_execution_mode=mode)
-    for _ in range(builds):  # the second takes the outputs from the cache
-        build = sphinx_build(tmp_path, settings, PAGES, "-E")
-    assert mode != "cache" or not build.executed
-    for name, code in (("md", "6 * 7"), ("rst", "7 * 6")):
-        file = build.site / "_sources" / "pages" / f"{name}.ipynb"
-        notebook = nbformat.read(file, as_version=nbformat.NO_CONVERT)
-        (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        assert cell.source == code
-        assert [output.data["text/plain"] for output in cell.outputs] == ["42"]
+    name, code = ("rst.rst", "7 * 6") if mode == "cache" else ("md.md", "6 * 7")
+    pages = {"index.md": INDEX, f"pages/{name}": PAGES[f"pages/{name}"]}
+    build = sphinx_build(tmp_path, settings, pages)
+    if mode == "cache":
+        build = sphinx_build(tmp_path, settings, pages, "-E")
+        assert not build.executed
+    file = build.site / "_sources" / "pages" / f"{Path(name).stem}.ipynb"
+    notebook = nbformat.read(file, as_version=nbformat.NO_CONVERT)
+    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert cell.source == code
+    assert [output.data["text/plain"] for output in cell.outputs] == ["42"]
 
 
 @pytest.fixture(scope="module")
@@ -216,9 +227,9 @@ def test_the_notebook_of_a_page_that_is_one_stands_beside_it(notebooks):
 
 def test_an_author_may_want_no_link(tmp_path):
     settings = conf("verified_book.notebooks", verified_book_notebook_link="")
-    build = sphinx_build(tmp_path, settings, PAGES)
-    assert "notebook-download" not in build.pages["pages/md.html"]
-    assert (build.site / "_sources/pages/md.ipynb").is_file()
+    build = sphinx_build(tmp_path, settings, {"index.md": MARKDOWN})
+    assert "notebook-download" not in build.pages["index.html"]
+    assert (build.site / "_sources/index.ipynb").is_file()
 
 
 THEMES = {"alabaster": "alabaster", "furo": "furo", "sphinx_book_theme": "sphinx_book_theme"}
@@ -230,11 +241,12 @@ def test_everything_works_in_other_themes(tmp_path, theme):
     if importlib.util.find_spec(THEMES[theme]) is None:
         pytest.skip(f"{theme} is not installed")
     settings = conf(*ALL, "verified_book.parallel", html_theme=theme)
-    pages = PAGES | {"pages/one.md": PROVEN, "pages/all.md": "# All\n\n```{claims-index}\n```\n"}
+    every = "# All\n\n$x^2$\n\n```{claims-index}\n```\n"
+    pages = {"index.md": INDEX, "pages/one.md": PROVEN, "pages/all.md": every}
     build = sphinx_build(tmp_path, settings, pages)
-    assert "verified_book: 2 outputs as expected, 0 not checked, 1 claims settled\n" in build.log
+    assert "verified_book: 0 outputs as expected, 0 not checked, 1 claims settled\n" in build.log
     page = build.pages["pages/one.html"]
     assert '<div class="settled settled-holds docutils container">' in page
     assert "verified_book.css" in page
     assert "../_sources/pages/one.ipynb" in page
-    assert "_static/mathjax/tex-chtml.js" in build.pages["pages/md.html"]
+    assert "_static/mathjax/tex-chtml.js" in build.pages["pages/all.html"]

@@ -39,7 +39,7 @@ class ClaimRole(XRefRole):
 
     def _place(self) -> tuple[str, int]:
         source, line = self.get_source_info()
-        if source == self.env.doc2path(self.env.docname):
+        if source == str(self.env.doc2path(self.env.docname)):
             return true_place(self.env, source, line)
         return source, line
 

@@ -56,6 +56,7 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     markers = expected.take_markers(doctree)
     if broken := unreadable(app):
         record_of(app.env).failures = broken  # in place of one for each of its cells
+        app.emit("verified-book-page", doctree, PageCheck(executed=False))
         return
     if not _executed(app):
         record_of(app.env).executed = False
