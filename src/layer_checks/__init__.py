@@ -6,6 +6,7 @@ from layer_checks.evidence import Evidence, different, equivalent, holds, raises
 from layer_checks.gradients import same_gradients
 from layer_checks.registry import wrong_version, wrong_versions
 from layer_checks.report import Report, check
+from layer_checks.strength import counted, every_half, over_all, over_draws
 from layer_checks.weights import to_ours, to_theirs
 
 __all__ = [
@@ -14,10 +15,14 @@ __all__ = [
     "Report",
     "WrongVersion",
     "check",
+    "counted",
     "detection_table",
     "different",
     "equivalent",
+    "every_half",
     "holds",
+    "over_all",
+    "over_draws",
     "raises",
     "same_gradients",
     "to_ours",

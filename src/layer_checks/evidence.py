@@ -26,12 +26,16 @@ class Evidence:
         error: The largest difference, None where nothing was measured.
         tolerance: The difference that was allowed there; for "different", the least one asked for.
         text: One line that says so.
+        strength: How much was tried: "input" (one input), "draws", "search", "all" or "count".
+        tried: How many inputs, where more than one was tried.
     """
 
     kind: Literal["equal", "different", "raises", "holds"]
     error: float | None
     tolerance: float | None
     text: str
+    strength: Literal["input", "draws", "search", "all", "count"] = "input"
+    tried: int | None = None
 
     @property
     def pattern(self) -> str:
@@ -53,6 +57,7 @@ class Evidence:
             "error": _finite(self.error),
             "tolerance": _finite(self.tolerance),
             "pattern": self.pattern,
+            "strength": {"kind": self.strength, "number": self.tried},
         }
         return {"text/plain": self.text}, {"evidence": numbers}
 

@@ -1,10 +1,11 @@
-"""Sphinx extension: claims, numbered statements that the cells after them prove.
+"""Sphinx extension: claims, statements that the cells after them prove.
 
 The cells up to the next claim or heading are the proof. At least one of them must be able to fail:
 it asserts something, it is held against an expected block, or its output carries evidence. A cell
 gives evidence by an output whose metadata has the key `evidence`: a dictionary with `kind`
 ("equal", "different" or any other word), `error` and `tolerance` (numbers or None), and `pattern`
-(the text of the output as an expected block should have it).
+(the text of the output as an expected block should have it). It may have `strength`, a dictionary
+with `kind` ("all", "search", "draws", "count" or "input") and `number`.
 """
 
 from typing import TYPE_CHECKING
@@ -17,15 +18,24 @@ if TYPE_CHECKING:
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the domain of claims, its directives, and the claims' part in the checks."""
     from verified_book import __version__, settings
-    from verified_book.claims import checks, directive, domain, index, numbering, style
+    from verified_book.claims import (
+        checks,
+        derivation,
+        directive,
+        domain,
+        folds,
+        index,
+        outdated,
+        style,
+    )
 
     app.setup_extension("verified_book")
     settings.register(app, settings.CLAIMS)
-    for module in (domain, directive, index, numbering, checks, style):
+    for module in (domain, directive, derivation, folds, index, outdated, checks, style):
         module.setup(app)
     return {
         "version": __version__,
-        "env_version": 1,
+        "env_version": 2,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

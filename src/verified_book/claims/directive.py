@@ -1,12 +1,22 @@
-"""The `claim` directive: a numbered statement and its verdict. The cells after it prove it."""
+"""The `claim` directive: a statement and its verdict. The cells after it prove it.
+
+Its body is the statement that is true. Fields at its end, each in a line of its own, add what was
+stated or is believed where it differs (`:stated: ...`), and what the statement needs
+(`:with a bias: ...` or `:without dropout: ...`, a field for each condition).
+"""
+
+import re
+from dataclasses import dataclass
 
 from docutils import nodes
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
-from verified_book.claims.claim import VERDICTS, Claim
+from verified_book.claims.claim import VERDICTS, Claim, Condition
 from verified_book.claims.domain import ClaimsDomain, claims_domain
-from verified_book.claims.numbering import claim_number
 from verified_book.directives import CheckedDirective
+
+_FIELD = re.compile(r":(?P<name>[a-z][^:`]*):\s+(?P<text>\S.*)")
 
 
 class ClaimDirective(CheckedDirective):
@@ -21,7 +31,17 @@ class ClaimDirective(CheckedDirective):
         self.check_options()
         source, line = self.get_source_info()
         body = nodes.container(classes=["claim-body"])
-        self.state.nested_parse(self.content, self.content_offset, body)
+        end, fields = _fields(list(self.content))
+        self.state.nested_parse(self.content[:end], self.content_offset, body)
+        stated = next((each for each in fields if each.name == "stated"), None)
+        conditions = [each for each in fields if each.name.startswith(("with ", "without "))]
+        for unknown in fields:
+            if unknown not in (stated, *conditions):
+                self.fail(
+                    f"claim: a field :{unknown.name}: that is unknown or given twice",
+                    "The fields are one :stated:, and for each condition :with NAME: or "
+                    ":without NAME:.",
+                )
         notes = self.config.verified_book_notes
         claim = Claim(
             id=" ".join("".join(self.arguments).split()),
@@ -32,6 +52,8 @@ class ClaimDirective(CheckedDirective):
             page=self.env.docname,
             source=source,
             line=line,
+            stated=stated.text if stated else "",
+            conditions=[Condition(each.name, each.text) for each in conditions],
         )
         if not claim.has_id:
             message = f"claim: {claim.id!r} is no id" if claim.id else "claim: it has no id"
@@ -41,16 +63,14 @@ class ClaimDirective(CheckedDirective):
         claims = claims_domain(self.env).claims.setdefault(self.env.docname, [])
         claims.append(claim)
 
-        verdict = VERDICTS.get(claim.verdict, claim.verdict)
-        note = f" · {notes.get(claim.note, claim.note)}" if notes else ""
         head = nodes.container(classes=["claim-head"])
-        head += nodes.paragraph(
-            "",
-            "",
-            claim_number(claim=claim.id, classes=["claim-number"]),
-            nodes.inline("", f"{claim.id}{note}", classes=["claim-note"]),
-            nodes.inline("", verdict, classes=["claim-verdict"]),
-        )
+        words = VERDICTS.get(claim.verdict, claim.verdict)
+        title = nodes.paragraph("", "", nodes.inline("", words, classes=["claim-verdict"]))
+        title += nodes.reference("", claim.id, refid=claim.anchor, classes=["claim-id"])
+        if notes:
+            note = notes.get(claim.note, claim.note)
+            title += nodes.inline("", note, classes=["claim-note"])
+        head = nodes.container("", title, classes=["claim-head"])
         box = nodes.container(
             "",
             head,
@@ -59,8 +79,24 @@ class ClaimDirective(CheckedDirective):
             ids=[claim.anchor],
             claim_index=len(claims) - 1,
         )
+        if conditions:
+            texts = [self._inline(f"{each.name}: ", each) for each in conditions]
+            box += nodes.container("", *texts, classes=["claim-conditions"])
+        if stated:
+            box += nodes.container("", self._inline("Stated: ", stated), classes=["claim-stated"])
         self.set_source_info(box)
         return [box]
+
+    def _inline(self, title: str, field: "_Field") -> nodes.paragraph:
+        """A field of the claim as a line, with its inline markup."""
+        source, first = self.get_source_info()
+        inside, place = nodes.container(), self.content_offset + field.first
+        items = [(source, first + place)] * len(field.lines)
+        self.state.nested_parse(StringList(field.lines, items=items), place, inside)
+        line = nodes.paragraph("", "", nodes.inline("", title, classes=["claim-field"]))
+        for paragraph in inside.findall(nodes.paragraph):
+            line.extend(paragraph.children)
+        return line
 
     def _choice(self, option: str, known: dict[str, str]) -> str:
         value = self.options.get(option)
@@ -71,6 +107,39 @@ class ClaimDirective(CheckedDirective):
         return value or ""
 
 
+@dataclass(frozen=True)
+class _Field:
+    """A field at the end of a claim's body: its name, its lines, and the place of the first."""
+
+    name: str
+    lines: list[str]
+    first: int
+
+    @property
+    def text(self) -> str:
+        """Its content on one line."""
+        return " ".join(self.lines)
+
+
+def _fields(content: list[str]) -> tuple[int, list[_Field]]:
+    """Where the statement of a claim ends, and the fields that follow it.
+
+    A field ends at the next one or at an empty line.
+    """
+    found = {
+        place: match for place, line in enumerate(content) if (match := _FIELD.fullmatch(line))
+    }
+    fields = []
+    for place, match in found.items():
+        lines = [match["text"]]
+        for line in content[place + 1 :]:
+            if not line.strip() or _FIELD.fullmatch(line):
+                break
+            lines.append(line.strip())
+        fields.append(_Field(" ".join(match["name"].split()), lines, place))
+    return min(found, default=len(content)), fields
+
+
 def is_claim(node: nodes.Node) -> bool:
     """Whether a doctree node is the box of a claim."""
     return isinstance(node, nodes.container) and "claim_index" in node
@@ -79,7 +148,7 @@ def is_claim(node: nodes.Node) -> bool:
 def remember_statements(doctree: nodes.document, claims: list[Claim]) -> None:
     """Takes the statements of a page for the index, now that docutils has resolved what it can."""
     for box in filter(is_claim, doctree.findall(nodes.container)):
-        _, body = box.children
+        body = box.children[1]
         claim = claims[box["claim_index"]]
         claim.text, claim.statement = plain_text(body), _copies(body)
 

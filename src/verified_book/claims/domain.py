@@ -51,7 +51,7 @@ class ClaimRole(XRefRole):
         title: str,
         target: str,
     ) -> tuple[str, str]:
-        """The text is what titles show where they are repeated; its number comes later."""
+        """The text of the link, also where titles are repeated."""
         return title if has_explicit_title else f"Claim {target}", target
 
 
@@ -70,7 +70,7 @@ class ClaimsDomain(Domain):
         "links": {},
         "rows": [],
     }
-    data_version = 1
+    data_version = 2
 
     @property
     def claims(self) -> dict[str, list[Claim]]:
@@ -96,10 +96,6 @@ class ClaimsDomain(Domain):
         order = reading_order(self.env)
         return [claim for docname in order for claim in self.claims.get(docname, [])]
 
-    def numbers(self) -> dict[str, int]:
-        """The number of each claim, by its id."""
-        return {claim.id: number for number, claim in enumerate(self.ordered_claims(), start=1)}
-
     def clear_doc(self, docname: str) -> None:
         """Forgets a page that will be read again or has gone."""
         self.claims.pop(docname, None)
@@ -121,9 +117,9 @@ class ClaimsDomain(Domain):
 
     def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
         """The claims for `objects.inv` and for the search."""
-        for number, claim in enumerate(self.ordered_claims(), start=1):
+        for claim in self.ordered_claims():
             if claim.has_id:
-                yield claim.id, f"Claim {number}", "claim", claim.page, claim.anchor, 1
+                yield claim.id, f"Claim {claim.id}", "claim", claim.page, claim.anchor, 1
 
     def resolve_xref(
         self,
@@ -136,11 +132,10 @@ class ClaimsDomain(Domain):
         contnode: nodes.Element,
     ) -> nodes.reference | None:
         """The link to a claim of this book; None if it has no such claim."""
-        found = {claim.id: (number, claim) for number, claim in self._numbered()}.get(target)
-        if found is None:
+        claim = {claim.id: claim for claim in self.all_claims()}.get(target)
+        if claim is None:
             return None
-        number, claim = found
-        text = contnode if node["refexplicit"] else nodes.inline("", f"Claim {number}")
+        text = contnode if node["refexplicit"] else nodes.inline("", f"Claim {claim.id}")
         return make_refnode(builder, fromdocname, claim.page, claim.anchor, text, claim.text)
 
     def resolve_any_xref(
@@ -164,9 +159,6 @@ class ClaimsDomain(Domain):
             "missing-reference", app.env, node, nodes.inline(), allowed_exceptions=(NoUri,)
         )
         return found is not None
-
-    def _numbered(self) -> Iterator[tuple[int, Claim]]:
-        return enumerate(self.ordered_claims(), start=1)
 
 
 def claims_domain(env: BuildEnvironment) -> ClaimsDomain:

@@ -4,6 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import docname_join
 from sphinx.util.nodes import make_refnode
 
-from verified_book.claims.claim import VERDICTS, Claim
+from verified_book.claims.claim import VERDICTS, Claim, Evidence
 from verified_book.claims.domain import ClaimsDomain, claims_domain
-from verified_book.claims.measurements import in_words, measured, summary
+from verified_book.claims.measurements import claim_strength, in_words, lines, measured
 from verified_book.directives import CheckedDirective
 
 
@@ -49,11 +50,11 @@ class FillIndex(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         """Fills each placeholder of a page that is about to be written."""
         for place in list(self.document.findall(claims_index)):
-            claims = list(enumerate(claims_domain(self.env).ordered_claims(), start=1))
-            parts: list[nodes.Node] = [_counts([claim for _, claim in claims], self.app)]
+            claims = claims_domain(self.env).ordered_claims()
+            parts: list[nodes.Node] = [_counts(claims, self.app)]
             notes = self.config.verified_book_notes
             for note, title in notes.items():
-                of_note = [(number, claim) for number, claim in claims if claim.note == note]
+                of_note = [claim for claim in claims if claim.note == note]
                 if of_note:
                     parts.append(nodes.rubric("", f"{title[:1].upper()}{title[1:]}"))
                     parts.append(_table(self.app, self.env.docname, of_note))
@@ -77,29 +78,28 @@ def _counts(claims: list[Claim], app: Sphinx) -> nodes.table:
     return _make_table(head, rows, "claims-counts")
 
 
-def _table(app: Sphinx, docname: str, claims: list[tuple[int, Claim]]) -> nodes.table:
+def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
     rows: list[list[nodes.Element]] = []
-    for number, claim in claims:
-        link = make_refnode(
-            app.builder, docname, claim.page, claim.anchor, nodes.inline("", f"{number}")
-        )
-        chapter = make_refnode(
-            app.builder,
-            docname,
-            claim.page,
-            claim.anchor,
-            nodes.inline("", app.env.titles[claim.page].astext()),
+    for claim in claims:
+        to_claim, to_chapter = (
+            make_refnode(
+                app.builder, docname, claim.page, claim.anchor, nodes.inline("", words), claim.text
+            )
+            for words in (claim.id, app.env.titles[claim.page].astext())
         )
         state = "broken" if claim.broken else claim.verdict
         label = "not proven" if claim.broken else VERDICTS.get(claim.verdict, claim.verdict)
         verdict = nodes.inline("", label, classes=["claim-verdict", f"claim-{state}"])
+        statement = _statement(claim, docname)
+        if claim.stated:
+            statement += nodes.paragraph("", f"Stated: {claim.stated}", classes=["claim-stated"])
         rows.append(
             [
-                nodes.paragraph("", "", link, nodes.Text(f" · {claim.id}")),
+                nodes.paragraph("", "", to_claim),
                 nodes.paragraph("", "", verdict),
-                _statement(claim, docname),
-                in_words(summary(claim).removeprefix("Measured: ")),
-                nodes.paragraph("", "", chapter),
+                statement,
+                nodes.container("", *map(in_words, lines(claim))),
+                nodes.paragraph("", "", to_chapter),
             ]
         )
     return _make_table(
@@ -161,13 +161,26 @@ def as_json(app: Sphinx, env: BuildEnvironment) -> dict[str, Any]:
                 "tolerance": evidence.tolerance if evidence else None,
                 "versions": versions,
                 "proven": not claim.broken,
-                "evidence": [
-                    {"kind": e.kind, "error": e.error, "tolerance": e.tolerance}
-                    for e in claim.evidence
-                ],
+                "stated": claim.stated or None,
+                "conditions": [{"name": c.name, "text": c.text} for c in claim.conditions],
+                "strength": asdict(claim_strength(claim)),
+                "measured": lines(claim),
+                "evidence": [_evidence(each) for each in claim.evidence],
             }
         )
     return {"claims": found}
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    """One piece of evidence for programs: the part that it is for, and its numbers."""
+    return {
+        "part": evidence.part,
+        "label": evidence.label,
+        "kind": evidence.kind,
+        "error": evidence.error,
+        "tolerance": evidence.tolerance,
+        "strength": asdict(evidence.strength),
+    }
 
 
 def write_json(app: Sphinx, exception: Exception | None) -> None:

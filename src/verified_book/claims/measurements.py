@@ -1,50 +1,109 @@
-"""What the evidence of a claim amounts to: the numbers and the sentence that stand for it."""
+"""What the evidence of a claim amounts to: a line for each part, and how strong it is."""
 
 import re
 
 from docutils import nodes
 
-from verified_book.claims.claim import Claim, Evidence
+from verified_book.claims.claim import Claim, Evidence, Strength
 
-# How a `different` value is introduced, by verdict: what it is the proof of.
-OFF_BY = {
-    "holds": "otherwise off by",
-    "holds-if": "without its conditions off by",
-    "fails": "off by",
-}
+STRENGTHS = ("derived", "all", "search", "draws", "count", "input")
+"""From the strongest, which leaves nothing untried, to the weakest."""
 
 
-def headline(claim: Claim, kind: str) -> Evidence | None:
-    """The evidence that stands for a kind: "equal" nearest to its tolerance, others the largest."""
-    found = [e for e in claim.evidence if e.kind == kind and e.error is not None]
-    if kind == "equal":
-        return max(found, key=lambda e: (e.error or 0) / (e.tolerance or 1), default=None)
+def lines(claim: Claim) -> list[str]:
+    """The evidence of a claim, a line for each of its parts, in its own words."""
+    if claim.broken:
+        return ["Not proven in this build: see its log."]
+    by_label: dict[tuple[str, str], list[Evidence]] = {}
+    for each in claim.evidence:
+        by_label.setdefault((each.part, each.label), []).append(each)
+    main = main_part(claim)
+    order = (main, *(part for part in ("statement", "instead", "condition") if part != main))
+    found = []
+    for part in order:
+        for (of, label), evidence in by_label.items():
+            if of == part:
+                title = "instead" if part == "statement" != main else label
+                derived = ["derived"] if claim.derived and part == "statement" else []
+                found.append(f"{title}: {', '.join([_measured(part, evidence), *derived])}")
+    return found
+
+
+def main_part(claim: Claim) -> str:
+    """The part that a claim stands or falls with."""
+    return "counterexample" if claim.verdict == "fails" else "statement"
+
+
+def _measured(part: str, evidence: list[Evidence]) -> str:
+    """The numbers or the laws that stand for a part, and how many inputs they are of."""
+    found = []
+    if equal := nearest(evidence):
+        allowed = f" of {readable(equal.tolerance)} allowed" if equal.tolerance else ""
+        found.append(f"{readable(equal.error)}{allowed}")
+    if different := furthest(evidence):
+        verb = "differs by" if part == "statement" else "off by"
+        found.append(f"{verb} {readable(different.error)}")
+    found += dict.fromkeys(e.text.partition(":")[0] for e in evidence if e.kind == "raises")
+    laws = list(dict.fromkeys(e.text for e in evidence if e.kind == "holds"))
+    if laws and not found:
+        found = [laws[0].removeprefix("holds: ") if len(laws) == 1 else f"{len(laws)} laws"]
+    tried = in_count(strength(evidence))
+    return ", ".join(filter(None, ["; ".join(found) or "what its cells assert and print", tried]))
+
+
+def strength(evidence: list[Evidence]) -> Strength:
+    """The weakest of what the evidence for a part has tried; a refusal needs one input only."""
+    tried = [each.strength for each in evidence if each.kind not in ("checked", "raises")]
+    return max(tried, key=lambda each: STRENGTHS.index(each.kind), default=Strength())
+
+
+def claim_strength(claim: Claim) -> Strength:
+    """How strong the evidence for what a claim says is."""
+    if claim.derived:
+        return Strength("derived")
+    return strength([each for each in claim.evidence if each.part == main_part(claim)])
+
+
+def in_count(found: Strength) -> str:
+    """A strength in words.
+
+    Examples:
+        >>> in_count(Strength("draws", 200)), in_count(Strength("all", 63488)), in_count(Strength())
+        ('over 200 draws', 'all 63,488 values', '')
+    """
+    number = "" if found.number is None else f"{found.number:,}"
+    words = {
+        "derived": "derived",
+        "all": f"all {number} values",
+        "search": f"{number} inputs searched",
+        "draws": f"over {number} draws",
+        "count": "counted",
+    }
+    return words.get(found.kind, "")
+
+
+def nearest(evidence: list[Evidence]) -> Evidence | None:
+    """The "equal" evidence that comes nearest to its tolerance."""
+    found = [e for e in evidence if e.kind == "equal" and e.error is not None]
+    return max(found, key=lambda e: (e.error or 0) / (e.tolerance or 1), default=None)
+
+
+def furthest(evidence: list[Evidence]) -> Evidence | None:
+    """The "different" evidence with the largest difference."""
+    found = [e for e in evidence if e.kind == "different" and e.error is not None]
     return max(found, key=lambda e: e.error or 0, default=None)
 
 
 def measured(claim: Claim) -> Evidence | None:
-    """The number that stands for a claim: how far it was off, or how far off a refuted one is."""
-    kinds = ("different", "equal") if claim.verdict == "fails" else ("equal", "different")
-    return headline(claim, kinds[0]) or headline(claim, kinds[1])
-
-
-def summary(claim: Claim) -> str:
-    """The evidence of a claim in one sentence."""
-    if claim.broken:
-        return "Not proven in this build: see its log."
-    parts = []
-    if equal := headline(claim, "equal"):
-        tolerance = f", tolerance {readable(equal.tolerance)}" if equal.tolerance else ""
-        parts.append(f"largest error {readable(equal.error)}{tolerance}")
-    if different := headline(claim, "different"):
-        parts.append(f"{OFF_BY[claim.verdict]} {readable(different.error)}")
-    return (
-        f"Measured: {'; '.join(parts)}." if parts else "Proven by what the cells assert and print."
-    )
+    """The number that stands for a claim: of its statement, or of what refutes what was stated."""
+    found = [each for each in claim.evidence if each.part == main_part(claim)]
+    if claim.verdict == "fails":
+        return furthest(found) or nearest(found)
+    return nearest(found) or furthest(found)
 
 
 def in_words(text: str, **attributes: list[str]) -> nodes.paragraph:
-    """A summary as a paragraph in which no line ends within a number, at its minus sign."""
+    """A line as a paragraph in which no line ends within a number, at its minus sign."""
     parts = re.split(r"([\d.]+e-\d+)", text)
     shown = [
         nodes.inline("", part, classes=["number"]) if index % 2 else nodes.Text(part)

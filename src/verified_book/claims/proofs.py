@@ -7,20 +7,23 @@ from dataclasses import dataclass
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from verified_book.claims.claim import Claim, Evidence
+from verified_book.claims import folds, parts
+from verified_book.claims.claim import Claim, Evidence, Strength
+from verified_book.claims.derivation import is_derivation
 from verified_book.claims.directive import is_claim
-from verified_book.claims.measurements import in_words, summary
-from verified_book.outputs.cells import Cell, is_cell
+from verified_book.claims.measurements import in_words, lines
+from verified_book.outputs.cells import Cell
 from verified_book.records import Failure
 
 
 @dataclass(frozen=True)
 class Proof:
-    """A claim's box in the doctree, the claim, and the cells that prove it."""
+    """A claim's box in the doctree, the claim, its cells, and all nodes of its proof."""
 
     box: nodes.container
     claim: Claim
     cells: list[Cell]
+    inside: list[nodes.Node]
 
 
 def proofs_of(doctree: nodes.document, claims: list[Claim], cells: list[Cell]) -> list[Proof]:
@@ -29,11 +32,11 @@ def proofs_of(doctree: nodes.document, claims: list[Claim], cells: list[Cell]) -
     found = []
     for box in filter(is_claim, doctree.findall(nodes.container)):
         siblings = box.parent.children
-        after = _up_to_next_claim(siblings[siblings.index(box) + 1 :])
+        after = list(_up_to_next_claim(siblings[siblings.index(box) + 1 :]))
         proof = [by_node[id(node)] for node in after if id(node) in by_node]
         claim = claims[box["claim_index"]]
         claim.cells = frozenset(cell.index for cell in proof)
-        found.append(Proof(box, claim, proof))
+        found.append(Proof(box, claim, proof, after))
     return found
 
 
@@ -47,7 +50,7 @@ def _up_to_next_claim(siblings: list[nodes.Node]) -> Iterator[nodes.Node]:
 
 
 def settle(app: Sphinx, proofs: list[Proof], checked: set[int], broken: set[str]) -> list[Failure]:
-    """Gives each claim its evidence and its look; finds the claims that prove nothing.
+    """Gives each claim its evidence and its look; finds the claims that prove too little.
 
     Args:
         app: The Sphinx application.
@@ -58,22 +61,55 @@ def settle(app: Sphinx, proofs: list[Proof], checked: set[int], broken: set[str]
     failures: list[Failure] = []
     for proof in proofs:
         claim, known = proof.claim, len(failures)
-        claim.evidence = [
-            Evidence(str(item.get("kind")), item.get("error"), item.get("tolerance"))
-            for cell in proof.cells
-            for item in cell.evidence
-        ]
+        claim.derived = any(is_derivation(node) for node in proof.inside)
+        able = [cell for cell in proof.cells if _can_fail(cell, checked)]
+        failures += _unknown_parts(proof.cells)
+        claim.evidence = [each for cell in able for each in evidence_of(cell)]
         if not proof.cells:
             message = f"{claim.title} has no proof: no code cell before the next claim or heading"
             remedy = "Put the cells that prove it right after it."
             failures.append(Failure(claim.source, claim.line, message, remedy))
-        elif claim.id not in broken and not any(_can_fail(c, checked) for c in proof.cells):
+        elif claim.id not in broken and not able:
             message = f"the proof of {claim.title} cannot fail: it asserts and expects nothing"
             remedy = app.config.verified_book_claim_remedy
             failures.append(Failure(claim.source, claim.line, message, remedy))
+        elif claim.id not in broken and len(failures) == known:
+            shown = [(each.part, each.label) for each in claim.evidence]
+            failures += [
+                Failure(claim.source, claim.line, message, remedy)
+                for message, remedy in parts.wanting(claim, shown)
+            ]
         claim.broken = claim.id in broken or len(failures) > known
         _show(proof)
     return failures
+
+
+def _unknown_parts(cells: list[Cell]) -> list[Failure]:
+    """The cells whose option `:shows:` names no part of a claim."""
+    return [
+        Failure(cell.source, cell.line, f"the cell shows {shows!r}, which is no part", parts.HOW)
+        for cell in cells
+        if parts.part_of(shows := str(cell.options.get("shows", ""))) is None
+    ]
+
+
+def evidence_of(cell: Cell) -> list[Evidence]:
+    """What a cell that can fail shows, and for which part of its claim."""
+    part, label = parts.part_of(str(cell.options.get("shows", ""))) or ("statement", "holds")
+    if not cell.evidence:
+        return [Evidence("checked", part=part, label=label)]
+    return [
+        Evidence(
+            str(item.get("kind")),
+            item.get("error"),
+            item.get("tolerance"),
+            part,
+            label,
+            Strength(**item.get("strength", {})),
+            str(item.get("pattern", "")),
+        )
+        for item in cell.evidence
+    ]
 
 
 def leave_open(proofs: list[Proof]) -> None:
@@ -87,8 +123,10 @@ def _show(proof: Proof) -> None:
     """Completes the look of a claim, now that it is proven or not."""
     if proof.claim.broken:
         proof.box["classes"].append("claim-broken")
-    proof.box.append(in_words(summary(proof.claim), classes=["claim-evidence"]))
-    _frame(proof)
+    found = lines(proof.claim)
+    evidence = nodes.container("", *map(in_words, found), classes=["claim-evidence"])
+    proof.box.append(evidence)
+    folds.fold(proof.box, proof.claim, proof.cells)
 
 
 def _can_fail(cell: Cell, checked: set[int]) -> bool:
@@ -112,24 +150,3 @@ def asserts(code: str) -> bool:
         and any(isinstance(node, ast.Name) for node in ast.walk(test))
         for test in tests
     )
-
-
-def _frame(proof: Proof) -> None:
-    """Puts the claim and all up to its last proof cell into one frame."""
-    parent = proof.box.parent
-    if parent is None:
-        return
-    start = last = parent.index(proof.box)
-    shown = {id(cell.node) for cell in proof.cells}
-    for position in range(start + 1, len(parent.children)):
-        node = parent.children[position]
-        if is_claim(node) or isinstance(node, nodes.section):
-            break
-        if any(id(cell) in shown for cell in node.findall(is_cell)):
-            last = position
-    frame = nodes.container(classes=["settled", f"settled-{proof.claim.verdict}"])
-    if proof.claim.broken:
-        frame["classes"].append("settled-broken")
-    inside = parent.children[start : last + 1]
-    parent[start : last + 1] = [frame]
-    frame.extend(inside)

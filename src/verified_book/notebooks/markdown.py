@@ -248,8 +248,9 @@ def _container(node: nodes.container, page: Page) -> Iterator[Block]:
 
 
 def _claim(box: nodes.container, page: Page) -> str:
-    number, note, verdict = (text_in(part, page) for part in box.children[0].children[0].children)
-    head = f"**{number} ({note.replace(' · ', ', ')}): {verdict}.**"
+    verdict, name, *note = (text_in(part, page) for part in box.children[0].children[0].children)
+    about = f" ({note[-1]})" if note else ""
+    head = f"**Claim {name}{about}: {verdict}.**"
     statement, *rest = _prose(flow(box.children[1:], page))
     return _quoted([f"{head} {statement}", *rest])
 

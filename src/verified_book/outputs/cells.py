@@ -1,7 +1,7 @@
 """The code cells of a page, with what they printed and where they stand in the source."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from docutils import nodes
@@ -27,6 +27,7 @@ class Cell:
         index: Its place in the page's notebook.
         line: The source line of its directive, from 1; 1 where the format knows no lines.
         node: Its container in the doctree; None when the page does not show it.
+        options: What else its directive or its metadata gives it, such as `shows`.
     """
 
     index: int
@@ -38,6 +39,7 @@ class Cell:
     ran: bool
     node: nodes.container | None
     look: Look
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def shown(self) -> list[Piece]:
@@ -99,6 +101,7 @@ def cells_of(app: Sphinx, doctree: nodes.document) -> list[Cell]:
             ran=notebook.cells[index].execution_count is not None,
             node=shown.get(index),
             look=_look(app, notebook.cells[index].metadata),
+            options=dict(notebook.cells[index].metadata),
         )
         for index, (source, line) in zip(numbers, _places(doctree, notebook, numbers), strict=True)
     ]

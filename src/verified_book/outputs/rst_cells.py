@@ -50,7 +50,7 @@ class CodeCell(CheckedDirective):
     """An executed cell of a reStructuredText page."""
 
     optional_arguments = 1  # the language, for editors; the kernel decides
-    options_known = ("tags",)
+    options_known = ("tags", "shows")
 
     def run(self) -> list[nodes.Node]:
         """Leaves a placeholder that holds the code."""
@@ -66,7 +66,10 @@ class CodeCell(CheckedDirective):
             self.fail("code-cell: the cell is empty", "Write its code, or remove it.")
             return []
         tags = self.options.get("tags", "").strip("[] ").replace(",", " ").split()
-        node = rst_cell(code="\n".join(self.content), tags=tags)
+        options = {"tags": tags}
+        if "shows" in self.options:
+            options["shows"] = self.options["shows"]
+        node = rst_cell(code="\n".join(self.content), options=options)
         self.set_source_info(node)
         return [node]
 
@@ -87,7 +90,7 @@ def as_notebook(places: list[rst_cell], kernel: str = "python3") -> str:
         fence = "```"
         while fence in place["code"]:
             fence += "`"
-        parts += [f"{fence}{{code-cell}} ipython3", "---", yaml.safe_dump({"tags": place["tags"]})]
+        parts += [f"{fence}{{code-cell}} ipython3", "---", yaml.safe_dump(place["options"])]
         parts += ["---", place["code"], fence, ""]
     return "\n".join(parts)
 

@@ -1,0 +1,37 @@
+"""The pages that a change to a claim elsewhere has outdated: those that link to it or list it."""
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+from verified_book.claims.domain import claims_domain
+
+
+def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """The pages to write again: links of claims, or the rows of an index, are others.
+
+    An index shows the titles of chapters as well.
+    """
+    domain = claims_domain(env)
+    claims, old_links, old_rows = domain.ordered_claims(), domain.data["links"], domain.data["rows"]
+    links = {claim.id: (claim.page, claim.text) for claim in claims}
+    titles = {claim.page: env.titles[claim.page].astext() for claim in claims}
+    rows = [
+        (
+            *(c.id, c.note, c.verdict, c.text, c.stated, c.page, titles[c.page], c.broken),
+            *(c.derived, *c.evidence),
+        )
+        for c in claims
+    ]
+    domain.data["links"], domain.data["rows"] = links, rows
+    changed = {name for name in links | old_links if links.get(name) != old_links.get(name)}
+    pages = {
+        docname
+        for docname, references in domain.references.items()
+        if any(reference.claim in changed for reference in references)
+    }
+    return sorted(pages | domain.indexes if rows != old_rows else pages)
+
+
+def setup(app: Sphinx) -> None:
+    """Hooks into the writing of pages."""
+    app.connect("env-updated", outdated_pages)
