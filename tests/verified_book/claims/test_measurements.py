@@ -1,84 +1,131 @@
-"""The numbers that stand for a claim."""
+"""The lines that a claim's box shows, and how strong its evidence is."""
+
+from dataclasses import replace
 
 import pytest
 from docutils import nodes
 
-from verified_book.claims.claim import Claim, Evidence
-from verified_book.claims.measurements import headline, in_words, measured, readable, summary
+from verified_book.claims.claim import Claim, Evidence, Strength
+from verified_book.claims.measurements import (
+    claim_strength,
+    furthest,
+    in_words,
+    lines,
+    measured,
+    nearest,
+    readable,
+    strength,
+)
+
+DRAWS, ALL = Strength("draws", 200), Strength("all", 63488)
 
 
-def claim(*evidence: Evidence, verdict: str = "holds", broken: bool = False) -> Claim:
+def claim(
+    *evidence: Evidence, verdict: str = "holds", broken: bool = False, derived: bool = False
+) -> Claim:
     place = ("page", "page.md", 1)
-    return Claim("A1", "book", verdict, "So.", [], *place, list(evidence), broken=broken)
+    found = Claim("A1", "book", verdict, "So.", [], *place, list(evidence), broken=broken)
+    found.derived = derived
+    return found
 
 
-EQUAL = Evidence("equal", 1e-7, 1e-6)
-CLOSER = Evidence("equal", 9e-9, 1e-8)
-DIFFERENT = Evidence("different", 0.25, 0.1)
-FURTHER = Evidence("different", 316.2, 0.1)
+EQUAL = Evidence("equal", 1e-7, 1e-6, label="holds")
+CLOSER = Evidence("equal", 9e-9, 1e-8, label="holds")
+DIFFERENT = Evidence("different", 0.25, 0.1, label="holds")
+FURTHER = Evidence("different", 316.2, 0.1, "condition", "without a bias")
+PRINTED = Evidence("raises", part="counterexample", label="as printed", text="NameError: name 'x'")
+OFF = Evidence("different", 2.0, 1.0, "counterexample", "as stated")
+LAW = Evidence("holds", label="holds", text="holds: rows sum to 1")
+INSTEAD = Evidence("equal", 0.0, 0.0, "instead", "instead")
 
 
-def test_the_headline_is_the_error_closest_to_its_tolerance():
-    assert headline(claim(EQUAL, CLOSER, EQUAL), "equal") == CLOSER
-    assert headline(claim(EQUAL, Evidence("equal", 0.5, None)), "equal") == Evidence(
-        "equal", 0.5, None
-    )
-    assert headline(claim(EQUAL, Evidence("equal", None, None)), "equal") == EQUAL
-    assert headline(claim(Evidence("equal", 0.0, 0.0)), "equal") == Evidence("equal", 0.0, 0.0)
+def test_the_error_closest_to_its_tolerance_counts():
+    assert nearest([EQUAL, CLOSER, EQUAL]) == CLOSER
+    assert nearest([EQUAL, Evidence("equal", 0.5, None)]) == Evidence("equal", 0.5, None)
+    assert nearest([EQUAL, Evidence("equal", None, None)]) == EQUAL
+    assert nearest([Evidence("equal", 0.0, 0.0)]) == Evidence("equal", 0.0, 0.0)
+    assert nearest([DIFFERENT]) is None
 
 
-def test_the_headline_is_the_largest_difference():
-    assert headline(claim(DIFFERENT, FURTHER, EQUAL), "different") == FURTHER
-    assert headline(claim(EQUAL), "different") is None
-    assert headline(claim(Evidence("raises", None, None)), "raises") is None
+def test_the_largest_difference_counts():
+    assert furthest([DIFFERENT, FURTHER, EQUAL]) == FURTHER
+    assert furthest([EQUAL, Evidence("raises")]) is None
 
 
 @pytest.mark.parametrize(
     ("verdict", "evidence", "found"),
     [
-        ("holds", [EQUAL, DIFFERENT], EQUAL),
-        ("holds-if", [DIFFERENT, EQUAL], EQUAL),
+        ("holds", [EQUAL, FURTHER], EQUAL),
+        ("holds-if", [FURTHER, EQUAL], EQUAL),
         ("holds", [DIFFERENT], DIFFERENT),
-        ("fails", [EQUAL, DIFFERENT], DIFFERENT),
-        ("fails", [EQUAL], EQUAL),
+        ("fails", [EQUAL, OFF], OFF),
+        ("fails", [EQUAL, PRINTED], None),
         ("holds", [], None),
     ],
 )
-def test_a_number_stands_for_a_claim(verdict, evidence, found):
+def test_a_number_of_its_main_part_stands_for_a_claim(verdict, evidence, found):
     assert measured(claim(*evidence, verdict=verdict)) == found
 
 
 @pytest.mark.parametrize(
     ("verdict", "evidence", "text"),
     [
-        ("holds", [EQUAL], "Measured: largest error 1e-07, tolerance 1e-06."),
-        ("holds", [Evidence("equal", 0.0, 0.0)], "Measured: largest error 0."),
-        (
-            "holds",
-            [EQUAL, DIFFERENT],
-            "Measured: largest error 1e-07, tolerance 1e-06; otherwise off by 0.25.",
-        ),
-        ("fails", [DIFFERENT], "Measured: off by 0.25."),
+        ("holds", [EQUAL], ["holds: 1e-07 of 1e-06 allowed"]),
+        ("holds", [Evidence("equal", 0.0, 0.0, label="holds")], ["holds: 0"]),
+        ("holds", [DIFFERENT], ["holds: differs by 0.25"]),
         (
             "holds-if",
-            [EQUAL, FURTHER],
-            "Measured: largest error 1e-07, tolerance 1e-06; without its conditions off by 320.",
+            [replace(EQUAL, strength=DRAWS), FURTHER, INSTEAD],
+            [
+                "holds: 1e-07 of 1e-06 allowed, over 200 draws",
+                "instead: 0",
+                "without a bias: off by 320",
+            ],
         ),
-        ("fails", [Evidence("raises", None, None)], "Proven by what the cells assert and print."),
-        ("holds", [], "Proven by what the cells assert and print."),
+        ("fails", [EQUAL, PRINTED], ["as printed: NameError", "instead: 1e-07 of 1e-06 allowed"]),
+        ("fails", [PRINTED, OFF], ["as printed: NameError", "as stated: off by 2"]),
+        ("holds", [LAW, LAW], ["holds: rows sum to 1"]),
+        ("holds", [LAW, replace(LAW, text="holds: so do columns")], ["holds: 2 laws"]),
+        ("holds", [LAW, EQUAL], ["holds: 1e-07 of 1e-06 allowed"]),
+        (
+            "holds",
+            [Evidence("checked", label="holds")],
+            ["holds: what its cells assert and print"],
+        ),
+        ("holds", [EQUAL, replace(OFF, part="illustration")], ["holds: 1e-07 of 1e-06 allowed"]),
     ],
 )
-def test_the_summary_of_a_claim(verdict, evidence, text):
-    assert summary(claim(*evidence, verdict=verdict)) == text
+def test_each_part_of_a_claim_has_a_line(verdict, evidence, text):
+    assert lines(claim(*evidence, verdict=verdict)) == text
+
+
+def test_a_derivation_is_said_of_the_statement():
+    found = claim(EQUAL, FURTHER, verdict="holds-if", derived=True)
+    assert lines(found) == [
+        "holds: 1e-07 of 1e-06 allowed, derived",
+        "without a bias: off by 320",
+    ]
+    assert claim_strength(found) == Strength("derived")
+
+
+def test_a_part_is_as_strong_as_its_weakest_evidence():
+    drawn, exhausted = replace(EQUAL, strength=DRAWS), replace(EQUAL, strength=ALL)
+    assert strength([exhausted, drawn]) == DRAWS
+    assert strength([exhausted, EQUAL]) == Strength()
+    assert strength([exhausted, Evidence("checked"), Evidence("raises")]) == ALL
+    assert strength([]) == Strength()
+    assert claim_strength(claim(drawn, FURTHER)) == DRAWS
+    assert claim_strength(claim(drawn, OFF, verdict="fails")) == Strength()
 
 
 def test_a_broken_claim_shows_no_number():
-    assert summary(claim(EQUAL, broken=True)) == "Not proven in this build: see its log."
+    assert lines(claim(EQUAL, broken=True)) == ["Not proven in this build: see its log."]
 
 
 @pytest.mark.parametrize(
     ("number", "text"),
     [
+        (None, "an unknown amount"),
         (0.0, "0"),
         (1.234e-7, "1.2e-07"),
         (99.4, "99"),
@@ -94,8 +141,8 @@ def test_numbers_are_short(number, text):
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [
-        ("Measured: largest error 1.2e-07, tolerance 1e-06.", ["1.2e-07", "1e-06"]),
-        ("Measured: off by 0.25.", []),
+        ("holds: 1.2e-07 of 1e-06 allowed", ["1.2e-07", "1e-06"]),
+        ("as printed: off by 0.25", []),
     ],
 )
 def test_no_line_ends_within_a_number(text, numbers):

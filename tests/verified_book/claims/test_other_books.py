@@ -28,7 +28,8 @@ It is six.
 ```{claim} B-2
 :verdict: fails
 
-It is *seven*.
+It is six.
+:stated: It is *seven*.
 ```
 
 ```{code-cell}
@@ -57,14 +58,14 @@ def test_the_inventory_has_the_claims(first):
     with first.joinpath("objects.inv").open("rb") as stream:
         inventory = InventoryFile.load(stream, "", lambda base, uri: uri)
     assert inventory["claims:claim"] == {
-        "A1": ("First", "", "part/page.html#claim-a1", "Claim 1"),
-        "B-2": ("First", "", "part/page.html#claim-b-2", "Claim 2"),
+        "A1": ("First", "", "part/page.html#claim-a1", "Claim A1"),
+        "B-2": ("First", "", "part/page.html#claim-b-2", "Claim B-2"),
     }
 
 
 def test_references_within_the_book_may_name_no_domain(first):
     page = first.joinpath("part/page.html").read_text()
-    link = '<a class="reference internal" href="#claim-a1" title="It is six."><span>Claim 1</span>'
+    link = '<a class="reference internal" href="#claim-a1" title="It is six."><span>Claim A1</span>'
     assert page.count(link) == 2
 
 
@@ -72,11 +73,11 @@ LINK = 'href="https://first.example/part/page.html#claim-a1"'
 
 
 REFERENCES = {
-    "{claim}`A1`": "Claim 1",
-    "{claims:claim}`A1`": "Claim 1",
-    "{external:claims:claim}`A1`": "Claim 1",
+    "{claim}`A1`": "Claim A1",
+    "{claims:claim}`A1`": "Claim A1",
+    "{external:claims:claim}`A1`": "Claim A1",
     "{external+first:claims:claim}`the first <A1>`": "the first",
-    "{any}`A1`": "Claim 1",
+    "{any}`A1`": "Claim A1",
 }
 
 

@@ -1,0 +1,101 @@
+"""Evidence over many inputs."""
+
+import pytest
+import torch
+
+from layer_checks import counted, different, equivalent, every_half, holds, over_all, over_draws
+
+
+def test_draws_differ_and_can_be_repeated():
+    def drawn() -> list[float]:
+        seen: list[float] = []
+
+        def check():
+            seen.append(torch.rand(()).item())
+            return holds(True, "so")
+
+        over_draws(check, draws=5)
+        return seen
+
+    first = drawn()
+    assert len(set(first)) == 5
+    assert drawn() == first
+
+
+def test_the_weakest_draw_is_shown():
+    errors = iter([1e-8, 3e-7, 2e-8])
+    found = over_draws(lambda: equivalent(torch.zeros(1), next(errors)), draws=3)
+    assert found.error == pytest.approx(3e-7)
+    assert (found.strength, found.tried) == ("draws", 3)
+    assert found.text == "equal: largest difference 3e-07, tolerance 1e-06, over 3 draws"
+    assert found.pattern == "equal: largest difference ..., tolerance 1e-06, over 3 draws"
+    gaps = iter([5.0, 2.0, 7.0])
+    assert over_draws(lambda: different(0.0, next(gaps), at_least=1.0), draws=3).error == 2.0
+
+
+def test_the_generator_goes_on_as_if_nothing_was_drawn():
+    torch.manual_seed(3)
+    over_draws(lambda: equivalent(torch.rand(2) < 2, True), draws=2)
+    after = torch.rand(2)
+    torch.manual_seed(3)
+    assert torch.equal(after, torch.rand(2))
+
+
+def test_a_draw_that_fails_is_named():
+    def check():
+        return holds(torch.initial_seed() != 12, "the seed is not 12")
+
+    with pytest.raises(AssertionError, match=r"^in draw 2 of 200: does not hold: the seed"):
+        over_draws(check, seed=10)
+
+
+def test_no_draw_is_refused():
+    with pytest.raises(ValueError, match=r"^draws must be 1 or more, got 0$"):
+        over_draws(lambda: holds(True, "so"), draws=0)
+
+
+def test_evidence_of_two_kinds_is_refused():
+    kinds = iter([holds(True, "so"), equivalent(1.0, 1.0)])
+    with pytest.raises(AssertionError, match="more than one kind: equal, holds"):
+        over_draws(lambda: next(kinds), draws=2)
+
+
+def test_every_value_of_a_list_is_tried():
+    found = over_all(lambda n: equivalent(n * 2, n + n), [1, 2, 3])
+    assert (found.strength, found.tried) == ("all", 3)
+    assert found.text.endswith(", all 3 values")
+    with pytest.raises(AssertionError, match=r"^for 3: does not hold: small"):
+        over_all(lambda n: holds(n < 3, "small"), range(5))
+    with pytest.raises(ValueError, match=r"^there is no value to check$"):
+        over_all(lambda n: holds(True, "so"), [])
+
+
+def test_a_tensor_is_handed_over_whole():
+    found = over_all(lambda x: equivalent(x + 0, x), torch.arange(7))
+    assert found.tried == 7
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_every_half_is_there_once(dtype):
+    values = every_half(dtype)
+    assert values.dtype == dtype
+    assert values.isfinite().all()
+    assert values.view(torch.int16).unique().numel() == values.numel()
+    # Two signs, as many exponents but the last, which is infinity and NaN, and the fractions.
+    exponents, fractions = (5, 10) if dtype == torch.float16 else (8, 7)
+    assert values.numel() == 2 * (2**exponents - 1) * 2**fractions
+
+
+def test_only_half_precisions_are_few_enough():
+    with pytest.raises(ValueError, match=r"^dtype must be torch.float16 or torch.bfloat16, got"):
+        every_half(torch.float32)
+
+
+def test_whole_numbers_are_counted():
+    assert counted(3, 3).strength == "count"
+    assert counted(1200, 1200).text == "holds: 1,200 counted, 1,200 expected"
+    with pytest.raises(AssertionError, match=r"^1,200 counted, 1,201 expected$"):
+        counted(1200, 1201)
+    for value in (3.0, True):
+        with pytest.raises(TypeError, match=r"^counted takes two ints, got"):
+            counted(value, 3)
