@@ -11,7 +11,6 @@ from docutils import nodes
 from sphinx.errors import ConfigError
 
 from tests.verified_book.books import CONFIG, Book
-from verified_book import sources
 from verified_book.sources import digest_of_sources, prepare, retitled_pages
 
 PATTERNS = ["../src/**/*.py"]
