@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from verified_book.claims.claim import VERDICTS
+from verified_book.claims.measurements import STRENGTHS
+from verified_book.claims.parts import PARTS
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -39,6 +41,16 @@ def test_no_claim_vanishes(published):
 
 def test_list_has_its_form(html, published):
     config = yaml.safe_load((html.parents[1] / "_config.yml").read_text(encoding="utf-8"))
+    number = {"type": ["integer", "null"], "minimum": 1}
+    strength = closed(kind={"enum": list(STRENGTHS)}, number=number)
+    evidence = closed(
+        part={"enum": list(PARTS)},
+        label=TEXT,
+        kind=TEXT,
+        error=MEASURED,
+        tolerance=MEASURED,
+        strength=strength,
+    )
     claim = closed(
         id={"type": "string", "pattern": "^[A-Z][0-9]+$"},
         number={"type": "integer", "minimum": 1},
@@ -50,7 +62,11 @@ def test_list_has_its_form(html, published):
         tolerance=MEASURED,
         versions={"type": "object", "required": ["python", "torch"], "additionalProperties": TEXT},
         proven={"const": True},
-        evidence={"type": "array", "items": closed(kind=TEXT, error=MEASURED, tolerance=MEASURED)},
+        stated={"type": ["string", "null"], "minLength": 1},
+        conditions={"type": "array", "items": closed(name=TEXT, text=TEXT)},
+        strength=strength,
+        measured={"type": "array", "items": TEXT, "minItems": 1},
+        evidence={"type": "array", "items": evidence},
     )
     form = closed(claims={"type": "array", "minItems": 1, "items": claim})
     jsonschema.validate(published, form, cls=jsonschema.Draft202012Validator)
@@ -67,4 +83,16 @@ def test_each_claim_stands_on_its_page(pages, published):
         page, _, anchor = claim["page"].partition("#")
         box = pages[page].find(id=anchor)
         assert box is not None, claim["page"]
-        assert f"Claim {claim['number']}" in box.get_text()
+        assert claim["id"] in box.get_text().split()
+
+
+def test_each_claim_has_the_parts_of_its_verdict(published):
+    for claim in published["claims"]:
+        labels = {(each["part"], each["label"]) for each in claim["evidence"]}
+        if claim["verdict"] == "fails":
+            assert claim["stated"], claim["id"]
+            assert any(part == "counterexample" for part, _ in labels), claim["id"]
+        else:
+            assert ("statement", "holds") in labels, claim["id"]
+        if claim["verdict"] == "holds-if":
+            assert claim["conditions"], claim["id"]

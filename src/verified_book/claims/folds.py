@@ -1,7 +1,7 @@
 """The proof of a claim, folded below it; what a reader should see anyway stays in view.
 
-A cell of the proof that is tagged `show` stands outside of the fold, with the paragraphs right
-before it.
+A cell of the proof that is tagged `show` stands outside of the fold, with the paragraphs and the
+cells with hidden sources right before it.
 """
 
 from docutils import nodes
@@ -47,14 +47,20 @@ def _runs(inside: list[nodes.Node], shown: set[int]) -> list[tuple[bool, list[no
     """The nodes of a proof in runs that are shown or folded."""
     visible = [any(id(cell) in shown for cell in node.findall(is_cell)) for node in inside]
     for place in reversed(range(len(inside) - 1)):
-        if visible[place + 1] and isinstance(inside[place], nodes.paragraph):
-            visible[place] = True
+        visible[place] |= visible[place + 1] and _leads_to(inside[place])
     runs: list[tuple[bool, list[nodes.Node]]] = []
     for node, is_visible in zip(inside, visible, strict=True):
         if not runs or runs[-1][0] != is_visible:
             runs.append((is_visible, []))
         runs[-1][1].append(node)
     return runs
+
+
+def _leads_to(node: nodes.Node) -> bool:
+    """Whether a node belongs to what is shown after it: words, or a hidden source."""
+    return isinstance(node, nodes.paragraph | nodes.math_block) or (
+        is_cell(node) and node.get("hide_mode") == "input"
+    )
 
 
 def _title(run: list[nodes.Node], proof: set[int]) -> str:
