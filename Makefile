@@ -8,7 +8,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check mutants fuzz benchmark accept lab clean
+.PHONY: help book test check mutants fuzz draws benchmark accept lab clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -41,6 +41,9 @@ mutants: $(VENV)/installed ## print which check and which test notices which wro
 
 fuzz: $(VENV)/installed ## hold the output checks against 5,000 cells made by chance
 	$(BIN)/python -m tests.fuzz --segments 5000
+
+draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may be luck (after make book)
+	$(BIN)/python -m tests.draws
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks

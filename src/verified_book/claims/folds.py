@@ -58,9 +58,8 @@ def _runs(inside: list[nodes.Node], shown: set[int]) -> list[tuple[bool, list[no
 
 def _leads_to(node: nodes.Node) -> bool:
     """Whether a node belongs to what is shown after it: words, or a hidden source."""
-    return isinstance(node, nodes.paragraph | nodes.math_block) or (
-        is_cell(node) and node.get("hide_mode") == "input"
-    )
+    hides_source = isinstance(node, nodes.container) and node.get("hide_mode") == "input"
+    return hides_source or isinstance(node, nodes.paragraph | nodes.math_block)
 
 
 def _title(run: list[nodes.Node], proof: set[int]) -> str:

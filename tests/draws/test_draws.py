@@ -1,0 +1,64 @@
+"""Luck is found, and nothing else."""
+
+import json
+from pathlib import Path
+
+from tests.draws.chapter import Cell, cells_of, luck
+
+SEEDED = Cell(0, "import torch\ntorch.manual_seed(0)\nx = torch.rand(1000)", False, [])
+CHECKS = "from layer_checks import equivalent, holds, different\n"
+
+
+def found(*codes: str, pattern: str = "", raises: bool = False, shift: int = 1) -> list[str]:
+    cells = [
+        Cell(place, CHECKS + code, raises, [pattern] if pattern else [])
+        for place, code in enumerate(codes, start=1)
+    ]
+    return [each.what for each in luck([SEEDED, *cells], shift)]
+
+
+def test_a_law_holds_with_every_seed():
+    code = "equivalent(x + x, 2 * x)"
+    assert found(code, pattern="equal: largest difference ..., tolerance 1e-06") == []
+
+
+def test_the_draw_of_one_seed_is_luck():
+    code = "equivalent(x[0], 0.4962565898895264)"
+    assert found(code, shift=0) == []
+    (what,) = found(code)
+    assert what.startswith("AssertionError: not equal: largest difference")
+
+
+def test_seeds_of_generators_move_as_well():
+    drawn = "y = torch.rand(1, generator=torch.Generator().manual_seed(0))"
+    code = f"{drawn}\nassert 0.49 < y < 0.5"
+    assert found(code, shift=0) == []
+    assert len(found(code)) == 1
+
+
+def test_evidence_that_says_something_else_is_luck():
+    code = "holds(True, f'the first is {x[0]:.4f}')"
+    assert found(code, pattern="holds: the first is 0.4963", shift=0) == []
+    (what,) = found(code, pattern="holds: the first is 0.4963")
+    assert "in place of 'holds: the first is 0.4963'" in what
+
+
+def test_printed_tensors_may_differ_and_errors_may_be_meant():
+    assert found("x[:3]") == []
+    assert found("raise ValueError('meant')", raises=True) == []
+
+
+def test_cells_of_a_built_notebook(tmp_path: Path):
+    evidence = {"metadata": {"evidence": {"pattern": "holds: so"}}, "output_type": "execute_result"}
+    cells = [
+        {"cell_type": "markdown", "source": ["# A"], "metadata": {}},
+        {
+            "cell_type": "code",
+            "source": ["a\n", "b"],
+            "metadata": {"tags": ["raises-exception"]},
+            "outputs": [evidence, {"output_type": "stream", "text": "x"}],
+        },
+    ]
+    notebook = tmp_path / "page.ipynb"
+    notebook.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    assert cells_of(notebook) == [Cell(1, "a\nb", True, ["holds: so"])]
