@@ -42,7 +42,7 @@ def test_a_figure_follows_the_page():
 def test_a_figure_takes_the_width_that_there_is():
     head = re.search(r"<div[^>]*>\s*<svg[^>]*>", svg())
     assert head is not None
-    assert "max-width: 5.0in" in head.group()
+    assert "max-width: 7in" in head.group()
     assert " width=" not in head.group()
     assert " height=" not in head.group()
     assert "viewBox" in head.group()

@@ -21,6 +21,10 @@ from verified_book.directives import CheckedDirective
 from verified_book.outputs.cells import RST_CELL_PLACES, is_cell
 
 
+_HANDED_ON = ("shows", "caption")
+"""Options of a cell that other extensions read from the notebook, as those of Markdown cells."""
+
+
 def glue_text(
     name: str,
     rawtext: str,
@@ -50,7 +54,7 @@ class CodeCell(CheckedDirective):
     """An executed cell of a reStructuredText page."""
 
     optional_arguments = 1  # the language, for editors; the kernel decides
-    options_known = ("tags", "shows")
+    options_known = ("tags", *_HANDED_ON)
 
     def run(self) -> list[nodes.Node]:
         """Leaves a placeholder that holds the code."""
@@ -66,9 +70,8 @@ class CodeCell(CheckedDirective):
             self.fail("code-cell: the cell is empty", "Write its code, or remove it.")
             return []
         tags = self.options.get("tags", "").strip("[] ").replace(",", " ").split()
-        options = {"tags": tags}
-        if "shows" in self.options:
-            options["shows"] = self.options["shows"]
+        handed_on = {name: self.options[name] for name in _HANDED_ON if name in self.options}
+        options = {"tags": tags} | handed_on
         node = rst_cell(code="\n".join(self.content), options=options)
         self.set_source_info(node)
         return [node]
