@@ -34,8 +34,11 @@ def add_captions(app: Sphinx, doctree: nodes.document, check: PageCheck) -> None
             check.failures.append(failure)
             continue
         number += 1
-        caption = nodes.caption(text, "", nodes.strong("", f"Figure {number}. "), *inline(text))
-        figure = nodes.figure("", classes=["cell-figure"])
+        figure = nodes.figure("", ids=[f"figure-{number}"], classes=["cell-figure"])
+        words = [*inline(text)]
+        if not app.config.numfig:  # or else Sphinx puts the number
+            words.insert(0, nodes.strong("", f"Figure {number}. "))
+        caption = nodes.caption(text, "", *words)
         output.replace_self(figure)
         figure += [output, caption]
 

@@ -20,7 +20,6 @@ from sphinx.environment import BuildEnvironment
 from verified_book.directives import CheckedDirective
 from verified_book.outputs.cells import RST_CELL_PLACES, is_cell
 
-
 _HANDED_ON = ("shows", "caption")
 """Options of a cell that other extensions read from the notebook, as those of Markdown cells."""
 
