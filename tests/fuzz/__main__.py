@@ -1,11 +1,9 @@
 """Builds books made by chance and tells what the extension got wrong. Exit status 1 if anything."""
 
 import argparse
-import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.fuzz.pages import make_page
+from tests.verified_book import forks
 
 SETTINGS = """\
 extensions = ["verified_book", "verified_book.parallel"]
@@ -44,12 +43,11 @@ class Book:
             page.write(folder / name)
 
     def build(self, accept: bool = False) -> tuple[int, str]:
-        command = [sys.executable, "-m", "sphinx", "--no-color", "-b", "dummy", ".", "_build/dummy"]
-        settings = {**os.environ, "VERIFIED_BOOK_ACCEPT": "1" if accept else "0"}
-        run = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, env=settings, check=False
-        )
-        return run.returncode, run.stdout + run.stderr
+        arguments = ["--no-color", "-b", "dummy", ".", "_build/dummy"]
+        settings = {"VERIFIED_BOOK_ACCEPT": "1" if accept else "0"}
+        log = self.folder.with_suffix(".log")
+        run = forks.Run(forks.sphinx, arguments, self.folder, settings, log)
+        return run.wait(600), run.log
 
     def failures(self, log: str) -> dict[tuple[str, int], str]:
         return {(Path(path).name, int(line)): message for path, line, message in PLACE.findall(log)}

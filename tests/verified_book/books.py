@@ -1,18 +1,19 @@
 """Small books for the tests: pages written once and rendered as MyST and as RST, and their builds.
 
 The parts of a page are strings, its paragraphs and headings, and `Block`s, its directives. Each
-build is a process of its own that runs the command line which authors use.
+build is a process of its own that does what the command line does which authors use.
 """
 
 import json
 import os
 import re
-import subprocess
-import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.verified_book import forks
 
 CONFIG = """\
 title: A small book
@@ -54,14 +55,6 @@ class Evidence:
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/plain": self.text}, {"evidence": self.evidence}
 '''
-
-# jsonschema would load a grammar of addresses, a second a process; no configuration here has any.
-JUPYTER_BOOK = """\
-import sys
-sys.modules["rfc3987_syntax"] = None
-from jupyter_book.cli.main import main
-main()
-"""
 
 
 @dataclass(frozen=True)
@@ -248,40 +241,33 @@ class Book:
 
     def build(self, *options: str, accept: bool = False) -> Build:
         """Runs `jupyter-book build` with the options."""
-        command = [sys.executable, "-c", JUPYTER_BOOK, "build", "book", *options]
-        return self.run(command, self.folder / "book/_build/html", accept)
+        site = self.folder / "book/_build/html"
+        return self.run(forks.jupyter_book, ["build", "book", *options], site, accept)
 
-    def run(self, command: Sequence[str], site: Path, accept: bool = False) -> Build:
-        """Runs a command in the folder of the book."""
-        return run(command, site, self.folder, accept)
+    def run(
+        self, program: forks.Program, arguments: Sequence[str], site: Path, accept: bool = False
+    ) -> Build:
+        """Runs a program in the folder of the book, whose `src` it can import from."""
+        path = os.pathsep.join([str(self.folder / "src"), os.environ.get("PYTHONPATH", "")])
+        return run(program, arguments, site, self.folder, accept, PYTHONPATH=path)
 
 
 def run(
-    command: Sequence[str], site: Path, folder: Path | None = None, accept: bool = False
+    program: forks.Program,
+    arguments: Sequence[str],
+    site: Path,
+    folder: Path,
+    accept: bool = False,
+    **environment: str,
 ) -> Build:
-    """Runs a command in a folder whose `src` it can import from."""
-    path = os.environ.get("PYTHONPATH", "")
-    if folder is not None:
-        path = os.pathsep.join([str(folder / "src"), path])
-    environment = {
-        **os.environ,
-        "PYTHONPATH": path,
-        "VERIFIED_BOOK_ACCEPT": "1" if accept else "",
-    }
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-    log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    """Runs a program that writes a site."""
+    environment["VERIFIED_BOOK_ACCEPT"] = "1" if accept else ""
+    with tempfile.TemporaryDirectory() as temporary:
+        done = forks.Run(program, arguments, folder, environment, Path(temporary, "log"))
+        status, log = done.wait(100), done.log
     files = [*site.glob("**/*.html"), *site.glob("claims.json")]
     pages = {str(path.relative_to(site)): path.read_text(encoding="utf-8") for path in files}
-    return Build(done.returncode, log, site, pages)
+    return Build(status, log, site, pages)
 
 
 def sphinx_build(
@@ -302,7 +288,7 @@ def sphinx_build(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     strict = ["-W", "-n", "--keep-going", "--no-color"]
-    build = run([sys.executable, "-m", "sphinx", *strict, *options, str(book), str(site)], site)
+    build = run(forks.sphinx, [*strict, *options, str(book), str(site)], site, folder)
     if build.status != status:
         raise AssertionError(f"status {build.status}, expected {status}:\n{build.log}")
     return build

@@ -6,8 +6,8 @@ from importlib import metadata
 
 import pytest
 
+from tests.verified_book import forks
 from tests.verified_book.books import (
-    JUPYTER_BOOK,
     Block,
     Book,
     Build,
@@ -307,10 +307,9 @@ def test_links_in_a_statement_lead_from_the_index_too(build: Build, kind: str, o
 @pytest.fixture(scope="module")
 def plain_build(book: Book, build: Build) -> Build:
     """The same book, built by Sphinx itself."""
-    book.run([sys.executable, "-c", JUPYTER_BOOK, "config", "sphinx", "book"], build.site)
+    book.run(forks.jupyter_book, ["config", "sphinx", "book"], build.site)
     site = book.folder / "book/_build/plain"  # next to the other, so that they share the cache
-    command = [sys.executable, "-m", "sphinx", *STRICT, "-b", "html", "book", str(site)]
-    return book.run(command, site)
+    return book.run(forks.sphinx, [*STRICT, "-b", "html", "book", str(site)], site)
 
 
 def test_plain_sphinx_builds_the_same_book(build: Build, plain_build: Build):

@@ -84,7 +84,13 @@ def run_notebook(
     record_timing: bool = False,
     **options: Any,
 ) -> ExecutionResult:
-    """Does what `jupyter_cache.executors.utils.single_nb_execution` does, and never raises."""
+    """Does what `jupyter_cache.executors.utils.single_nb_execution` does, and never raises.
+
+    A page without cells needs no kernel.
+    """
+    if not any(cell.cell_type == "code" for cell in nb.cells):
+        kernels.has_run(nb, None)
+        return ExecutionResult(nb, cwd, 0.0)
     own = nb.metadata.get("execution", {}) if meta_override else {}
     client = BookClient(
         nb,

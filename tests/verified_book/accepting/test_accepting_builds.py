@@ -1,16 +1,13 @@
 """Books that are built and accepted: what a reader of `git diff` would see."""
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.verified_book import forks
 from tests.verified_book.accepting.edits import FRONT_MATTER
-from tests.verified_book.books import Build
+from tests.verified_book.books import Build, run
 
 pytestmark = pytest.mark.xdist_group("accepting-builds")
 
@@ -210,23 +207,17 @@ FILES = {
 }
 
 
-def build(folder: Path, accept: str, twice: str = "") -> Build:
+def build(folder: Path, accept: bool, twice: bool = False) -> Build:
     """Builds a book with Sphinx alone."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-b", "dummy", "-E", ".", "_build"],
-        cwd=folder,
-        env={
-            **os.environ,
-            "VERIFIED_BOOK_ACCEPT": accept,
-            "VERIFIED_BOOK_ACCEPT_TWICE": twice,
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=100,
+    arguments = ["-b", "dummy", "-E", ".", "_build"]
+    return run(
+        forks.sphinx,
+        arguments,
+        folder / "_build",
+        folder,
+        accept,
+        VERIFIED_BOOK_ACCEPT_TWICE="1" if twice else "",
     )
-    return Build(done.returncode, re.sub(r"\x1b\[[0-9;]*m", "", done.stdout), folder, {})
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
@@ -259,7 +250,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def accepted(folder: Path) -> Build:
-    return build(folder, "1")
+    return build(folder, accept=True)
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +313,7 @@ def test_what_is_refused_stays_red_and_says_why(accepted: Build, after: dict[str
 
 
 def test_accepting_again_changes_nothing(folder: Path, accepted: Build, after: dict[str, str]):
-    again = build(folder, "1")
+    again = build(folder, accept=True)
     assert texts(folder) == after
     assert "rewrote" not in again.log
     assert refusals(again) == refusals(accepted)
@@ -374,7 +365,7 @@ Saved
 def moving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Build]:
     folder = tmp_path_factory.mktemp("moving")
     write(folder, MOVING)
-    return folder, build(folder, "1", twice="1")
+    return folder, build(folder, accept=True, twice=True)
 
 
 def test_what_moves_between_two_runs_is_masked(moving: tuple[Path, Build]):

@@ -1,15 +1,10 @@
-"""Small books without any check, and their builds: processes that have Sphinx loaded already.
+"""Small books without any check, and their builds, which a test may watch and interrupt.
 
-What they are about is how cells run, so that plain Sphinx with the basic theme is enough; a build
-is forked from a server that has imported it, in a tenth of the time that the command line takes.
+What they are about is how cells run, so that plain Sphinx with the basic theme is enough.
 """
 
 import html
-import multiprocessing
-import os
 import re
-import signal
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,10 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(
-    ["sphinx.cmd.build", "sphinx.builders.html", "myst_nb.sphinx_ext", "verified_book.kernels"]
-)
+from tests.verified_book import forks
 
 FRONT_MATTER = """\
 ---
@@ -34,62 +26,24 @@ kernelspec: {display_name: Python 3, language: python, name: %s}
 """
 
 
-def run(folder: str, arguments: list[str], environment: dict[str, str], log: str) -> None:
-    """Builds a book; runs in a process of its own."""
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    # As at the command line: a shell starts its command with the usual answers to signals.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    from sphinx.cmd.build import main
-
-    sys.exit(main(["--color", "-b", "html", *arguments, ".", "_build/html"]))
-
-
-@dataclass
-class Build:
+class Build(forks.Run):
     """A build that runs or has ended."""
-
-    process: Any
-    book: "Book"
-    log_path: Path
-
-    @property
-    def pid(self) -> int:
-        """Its main process."""
-        return self.process.pid
-
-    def ended(self, within: float = 60) -> "Build":
-        """The build, when it has ended."""
-        self.process.join(within)
-        if self.process.exitcode is None:
-            self.process.kill()
-            raise TimeoutError(f"the build did not end:\n{self.log}")
-        return self
 
     @property
     def status(self) -> int:
         """Its exit status."""
-        return self.ended().process.exitcode
-
-    @property
-    def log(self) -> str:
-        """What it has said up to now."""
-        return re.sub(r"\x1b\[[0-9;]*m", "", self.log_path.read_text(encoding="utf-8"))
+        return self.wait()
 
     @property
     def ran(self) -> set[str]:
         """The pages whose cells ran."""
-        self.ended()
+        self.wait()
         return set(re.findall(r"(\w+)\.\w+: (?:Executing notebook|Starting inline)", self.log))
 
     @property
     def warnings(self) -> list[str]:
         """Its warnings, without the place that they are about."""
-        self.ended()
+        self.wait()
         return re.findall(r"WARNING: (.*)", self.log)
 
 
@@ -125,17 +79,14 @@ class Book:
     def start(self, *arguments: str, **environment: str) -> Build:
         """Begins a build."""
         log = self.folder.parent / f"{self.folder.name}-{time.monotonic_ns()}.log"
-        log.touch()
-        variables = {**os.environ, **environment}
-        process = CONTEXT.Process(
-            target=run, args=(str(self.folder), list(arguments), variables, str(log))
-        )
-        process.start()
-        return Build(process, self, log)
+        options = ["--color", "-b", "html", *arguments, ".", "_build/html"]
+        return Build(forks.sphinx, options, self.folder, environment, log)
 
     def build(self, *arguments: str, **environment: str) -> Build:
         """Builds it."""
-        return self.start(*arguments, **environment).ended()
+        build = self.start(*arguments, **environment)
+        build.wait()
+        return build
 
     def output(self, name: str = "index") -> str:
         """What the cells of a page show."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from sphinx.errors import SphinxError
 
-from tests.verified_book.kernels.builds import CONTEXT, lives, wait_until
+from tests.verified_book.forks import CONTEXT
+from tests.verified_book.kernels.builds import lives, wait_until
 from verified_book.kernels import readers
 
 pytestmark = pytest.mark.xdist_group("kernels")

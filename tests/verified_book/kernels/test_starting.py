@@ -46,6 +46,7 @@ def test_kernels_that_fail_to_start(tmp_path: Path):
     book.page("a_flaky", CONNECTION, kernel="flaky")
     book.page("b_broken", "1", kernel="broken")
     book.page("c_unknown", "1", kernel="unknown")
+    book.page("d_no_cells", kernel="broken")
     book.page("index", CONNECTION)
     build = book.build(JUPYTER_PATH=str(tmp_path))
     assert build.status == 0

@@ -1,11 +1,12 @@
 """The notebooks in the download menu; that real chapters' run again is tested with the site."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+
+from tests.verified_book import forks
+from tests.verified_book.books import run
 
 pytestmark = pytest.mark.xdist_group("notebooks")
 
@@ -138,9 +139,8 @@ INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\n```\n"
 
 def build(folder: Path) -> Path:
     site = folder.parent / "site"
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", folder, site]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run(forks.sphinx, ["-q", "-W", "-n", str(folder), str(site)], site, folder.parent)
+    assert done.status == 0, done.log
     return site
 
 

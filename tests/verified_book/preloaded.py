@@ -1,0 +1,46 @@
+"""What a process that is about to build one of the tests' books has imported already."""
+
+import importlib
+import pkgutil
+import re
+import sys
+from contextlib import suppress
+
+import nbformat
+import sphinx.application
+
+import verified_book
+
+# jsonschema would load a grammar of addresses, two seconds; no configuration here has any.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
+NAMES = [
+    *sphinx.application.builtin_extensions,
+    "sphinx.cmd.build",
+    "sphinx.search.en",
+    "myst_nb.sphinx_ext",
+    "nbconvert.preprocessors",
+    "PIL.Image",
+    "jupyter_book.cli.main",
+    "jupyter_book.config",
+    "jupyter_book.sphinx",
+    "sphinx_book_theme",
+    "sphinx_comments",
+    "sphinx_exercise",
+    "sphinx_external_toc",
+    "sphinx_jupyterbook_latex",
+    "sphinx_multitoc_numbering",
+    "sphinx_togglebutton",
+    *(
+        module.name
+        for module in pkgutil.walk_packages(verified_book.__path__, "verified_book.")
+        if not re.search(r"__main__|figures|plugin|\.build\.", module.name)
+    ),
+]
+
+for name in NAMES:
+    with suppress(ImportError):  # not everything is there for each version of Sphinx
+        importlib.import_module(name)
+
+for minor in (4, 5):  # compiles their schemas
+    nbformat.validate(nbformat.v4.new_notebook(nbformat_minor=minor))
