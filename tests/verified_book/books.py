@@ -89,9 +89,10 @@ Part = str | Block
 Parts = Sequence[Part]
 
 
-def cell(code: str, tags: str = "") -> Block:
-    """A code cell with tags, divided by commas."""
-    return Block("code-cell", code, "ipython3", {"tags": f"[{tags}]"} if tags else {})
+def cell(code: str, tags: str = "", shows: str = "") -> Block:
+    """A code cell with tags, divided by commas, and the part of a claim that it is for."""
+    options = {"tags": f"[{tags}]"} if tags else {}
+    return Block("code-cell", code, "ipython3", options | ({"shows": shows} if shows else {}))
 
 
 def expect(text: str) -> Block:

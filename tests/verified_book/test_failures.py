@@ -329,6 +329,45 @@ CASES: dict[str, Callable[[str], Case]] = {
         remedy="as its body",
         culprit=0,
     ),
+    "a claim that fails says what was stated": lambda kind: case(
+        claim(f"unstated-{kind}", verdict="fails"),
+        cell("assert proven, 'unstated'", shows="as stated"),
+        message=f"claim unstated-{kind} fails, and does not say what was stated",
+        remedy=":stated:",
+        culprit=0,
+    ),
+    "a claim that fails has a counterexample": lambda kind: case(
+        claim(f"unrefuted-{kind}", "It is so.\n:stated: It is not.", verdict="fails"),
+        cell("assert proven, 'unrefuted'"),
+        message=f"claim unrefuted-{kind} fails without a counterexample",
+        remedy="as printed",
+        culprit=0,
+    ),
+    "a condition that is never dropped": lambda kind: case(
+        claim(f"if-{kind}", "It is so.\n:with luck: there is some.", verdict="holds-if"),
+        cell("assert proven, 'if'"),
+        message=f"claim if-{kind} never drops its condition, with luck",
+        remedy=":shows: without luck",
+        culprit=0,
+    ),
+    "a part that no claim has": lambda kind: case(
+        claim(f"part-{kind}"),
+        cell("assert proven, 'part'", shows="nonsense"),
+        message="the cell shows 'nonsense', which is no part",
+        remedy="A cell may have the option :shows:",
+    ),
+    "an unknown field": lambda kind: case(
+        claim(f"field-{kind}", "It is so.\n:state: It is not."),
+        cell("assert proven, 'field'"),
+        message="claim: a field :state: that is unknown or given twice",
+        remedy="one :stated:",
+        culprit=0,
+    ),
+    "an empty derivation": lambda kind: case(
+        Block("derivation"),
+        message="derivation: it is empty",
+        remedy="Write the derivation",
+    ),
     "a reference to no claim": lambda kind: case(
         f"See {{claim}}`nowhere-{kind}` for more.",
         message=f"a reference to the claim nowhere-{kind}, which does not exist",
@@ -522,10 +561,12 @@ def test_a_claim_that_no_longer_holds_looks_so(build: Build, kind: str):
         frame = frame.rpartition('<div class="settled')[2]
         assert frame.startswith(" settled-holds settled-broken docutils" if broken else " settled-")
         assert ("settled-broken" in frame) is broken
-        box = page[page.index(f'id="claim-{name}-{kind}"') :].partition('<p class="claim-evidence')
+        box = page[page.index(f'id="claim-{name}-{kind}"') :].partition(
+            '<div class="claim-evidence'
+        )
         start = page[: page.index(f'id="claim-{name}-{kind}"')].rpartition("<div")[2]
         assert ("claim-broken" in start) is broken
-        said = "Not proven in this build: see its log." in box[2].partition("</p>")[0]
+        said = "Not proven in this build: see its log." in box[2].partition("</div>")[0]
         assert said is broken
 
 

@@ -60,14 +60,14 @@ def chapter(kind: str) -> list[Part]:
         cell(evidence("equal", 1e-9, 2e-9)),
         expect("equal: 1.00e-09, tolerance 2e-09"),
         "Words after it.",
-        claim(f"I{kind}", "If so.", "other", "holds-if"),
-        cell(evidence("different", 316.2, 0.5)),
+        claim(f"I{kind}", "If so.\n:with luck: there is *some*.", "other", "holds-if"),
+        cell(evidence("different", 316.2, 0.5), shows="without luck"),
         expect("different: 316.2, tolerance 0.5"),
         cell(evidence("equal", 0.0, None)),
         expect("equal: 0.0, tolerance None"),
         "## A heading",
-        claim(f"F{kind}", "It does not.", "other", "fails"),
-        cell(evidence("different", 0.25, 0.1)),
+        claim(f"F{kind}", "It does not.\n:stated: It does,\nsaid they.", "other", "fails"),
+        cell(evidence("different", 0.25, 0.1), shows="as stated"),
         expect("different: 0.25, tolerance 0.1"),
         claim(f"P{kind}", "It is asserted."),
         Block("note", ["Because:", proof]) if kind == "rst" else proof,
@@ -148,28 +148,30 @@ def test_expected_blocks_leave_no_trace(build: Build):
             assert "1.00e-09" not in page, path  # written in expected blocks only
 
 
-def test_a_claim_shows_its_number_note_verdict_and_evidence(text: str, kind: str):
-    first = {"md": 1, "rst": 6}[kind]
+def test_a_claim_shows_its_id_note_verdict_and_evidence(text: str, kind: str):
     name = f"S{kind}"
     box = claim_box(text, name)
-    assert f'<a class="claim-number reference internal" href="#claim-{name.lower()}">' in box
+    assert f'<a class="claim-id reference internal" href="#claim-{name.lower()}">' in box
     assert words(box).startswith(
-        f'settled-holds docutils container"> Claim {first} {name} · this book holds The sum'
+        f'settled-holds docutils container"> holds {name} this book The sum'
     )
-    assert "Measured: largest error 1e-09 , tolerance 2e-09 ." in words(box)
+    assert "holds: 1e-09 of 2e-09 allowed proof · 3 cells" in words(box)
 
 
 @pytest.mark.parametrize(
     ("name", "verdict", "measured"),
     [
-        ("I", "other notes holds if", "largest error 0; without its conditions off by 320."),
-        ("F", "other notes fails", "Measured: off by 0.25."),
-        ("P", "this book holds", "Proven by what the cells assert and print."),
+        (
+            *("I", "holds if Imd other notes"),
+            "with luck: there is some . holds: 0 without luck: off by 320",
+        ),
+        ("F", "fails Fmd other notes", "Stated: It does, said they. as stated: off by 0.25"),
+        ("P", "holds Pmd this book", "holds: what its cells assert and print"),
     ],
 )
 def test_each_verdict_has_its_words(text: str, kind: str, name: str, verdict: str, measured: str):
     box = words(claim_box(text, f"{name}{kind}"))
-    assert f"{name}{kind} · {verdict}" in box
+    assert verdict.replace("md", kind) in box
     assert measured in box
 
 
@@ -188,11 +190,19 @@ def test_evidence_has_its_look(build: Build, text: str, kind: str):
     assert (build.site / "_static/verified_book.css").is_file()
 
 
-def test_references_link_to_claims_by_number(build: Build, text: str, kind: str):
-    third = {"md": 3, "rst": 8}[kind]
-    link = f'href="#claim-f{kind}" title="It does not."><span>Claim {third}</span></a>'
+def test_proofs_are_folded(build: Build, text: str, kind: str):
+    box = claim_box(text, f"S{kind}")
+    _, folded = box.split('<details class="claim-proof">')
+    assert folded.strip().startswith("<summary>proof · 3 cells</summary>")
+    assert "Words in between." in folded[: folded.index("</details>")]
+    assert "_static/verified_book_claims.js" in build.pages[PAGES[kind]]
+    assert (build.site / "_static/verified_book_claims.js").is_file()
+
+
+def test_references_link_to_claims_by_id(build: Build, text: str, kind: str):
+    link = f'href="#claim-f{kind}" title="It does not."><span>Claim F{kind}</span></a>'
     assert link in claim_box(text, f"S{kind}")
-    assert 'href="one.html#claim-imd" title="If so."><span>Claim 2</span></a>' in build.article(
+    assert 'href="one.html#claim-imd" title="If so."><span>Claim Imd</span></a>' in build.article(
         "index.html"
     )
 
@@ -201,8 +211,7 @@ def test_a_reference_in_a_title_is_text_where_titles_are_repeated(build: Build, 
     title = f"Chapter {kind} with Claim S{kind} in its title"
     assert title in words(build.sidebar("index.html"))
     shown = words(build.article(PAGES[kind]))
-    number = {"md": 1, "rst": 6}[kind]
-    assert f"Chapter {kind} with Claim {number} in its title" in shown
+    assert title in shown
 
 
 def test_values_are_pasted_into_prose(text: str):
@@ -234,24 +243,22 @@ def test_the_index_counts_and_lists_every_claim(build: Build):
     index = build.article("index.html")
     counts, book, other = re.findall(r"<tbody>.*?</tbody>", index, re.DOTALL)
     assert words(counts) == "this book 6 0 0 6 other notes 0 2 2 4 all 6 2 2 10"
-    assert re.findall(r"(\d+) · (\w+)", words(book)) == [
-        *[("1", "Smd"), ("4", "Pmd"), ("5", "Lmd")],
-        *[("6", "Srst"), ("9", "Prst"), ("10", "Lrst")],
+    first = re.compile(r"<tr[^>]*><td>(.*?)</td>", re.DOTALL)
+    assert [words(cell) for cell in first.findall(book)] == [
+        *["Smd", "Pmd", "Lmd"],
+        *["Srst", "Prst", "Lrst"],
     ]
-    assert re.findall(r"(\d+) · (\w+)", words(other)) == [
-        *[("2", "Imd"), ("3", "Fmd")],
-        *[("7", "Irst"), ("8", "Frst")],
-    ]
+    assert [words(cell) for cell in first.findall(other)] == ["Imd", "Fmd", "Irst", "Frst"]
     assert index.index("This book") < index.index("Other notes")
 
 
 def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build):
     index = build.article("index.html")
-    row = index[index.index("· Srst") :]
+    row = index[index.index(">Srst<") :]
     row = row[: row.index("</tr>")]
     assert r'<span class="math notranslate nohighlight">\(1 + 1\)</span>' in row
     assert '<a class="reference internal" href="deep/two.html#claim-frst"' in row
-    assert "largest error 1e-09 , tolerance 2e-09 ." in words(row)
+    assert "holds: 1e-09 of 2e-09 allowed" in words(row)
     assert words(row).endswith("Chapter rst with Claim Srst in its title")
 
 
@@ -260,6 +267,7 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         "python": ".".join(map(str, sys.version_info[:3])),
         "numpy": metadata.version("numpy"),
     }
+    one_input = {"kind": "input", "number": None}
     claims = {item["id"]: item for item in build.claims}
     assert [item["number"] for item in build.claims] == list(range(1, 11))
     assert claims["Imd"] == {
@@ -273,11 +281,22 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         "tolerance": None,
         "versions": versions,
         "proven": True,
+        "stated": None,
+        "conditions": [{"name": "with luck", "text": "there is *some*."}],
+        "strength": one_input,
+        "measured": ["holds: 0", "without luck: off by 320"],
         "evidence": [
-            {"kind": "different", "error": 316.2, "tolerance": 0.5},
-            {"kind": "equal", "error": 0.0, "tolerance": None},
+            {
+                **{"part": "condition", "label": "without luck"},
+                **{"kind": "different", "error": 316.2, "tolerance": 0.5, "strength": one_input},
+            },
+            {
+                **{"part": "statement", "label": "holds"},
+                **{"kind": "equal", "error": 0.0, "tolerance": None, "strength": one_input},
+            },
         ],
     }
+    assert claims["Fmd"]["stated"] == "It does, said they."
     frst = claims["Frst"]
     assert (frst["page"], frst["error"], frst["tolerance"]) == (
         "deep/two.html#claim-frst",
@@ -285,13 +304,18 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         0.1,
     )
     assert claims["Srst"]["text"] == "The sum $1 + 1$ is two, see Claim Frst."
-    assert (claims["Prst"]["error"], claims["Prst"]["evidence"]) == (None, [])
+    asserted = claims["Prst"]
+    assert (asserted["error"], asserted["measured"]) == (
+        None,
+        ["holds: what its cells assert and print"],
+    )
+    assert [each["kind"] for each in asserted["evidence"]] == ["checked"]
 
 
 @pytest.mark.parametrize(("kind", "other"), [("md", "rst"), ("rst", "md")])
 def test_links_in_a_statement_lead_from_the_index_too(build: Build, kind: str, other: str):
     index = build.article("index.html")
-    row = index[index.index(f"· L{kind}") :]
+    row = index[index.index(f">L{kind}<") :]
     row = row[: row.index("</tr>")]
     assert f'href="{PAGES[other]}"' in row
     assert f'href="{PAGES[kind]}#equation-equation-{kind}"' in row

@@ -65,7 +65,7 @@ def test_claims_of_all_processes_are_numbered(green: Build):
     ]
     assert "all 3 0 0 3" in words(green.article("index.html"))
     for number in range(1, 8):
-        assert f"See Claim {number % 3 + 1} ." in words(green.article(f"c{number}.html"))
+        assert f"See Claim c{number % 3 + 1} ." in words(green.article(f"c{number}.html"))
 
 
 def test_only_what_failed_is_read_again_and_nothing_runs(green: Build):

@@ -16,6 +16,7 @@ from verified_book.claims.claim import VERDICTS, Claim, Condition
 from verified_book.claims.domain import ClaimsDomain, claims_domain
 from verified_book.directives import CheckedDirective
 
+_KNOWN = re.compile("stated$|with(out)? ")
 _FIELD = re.compile(r":(?P<name>[a-z][^:`]*):\s+(?P<text>\S.*)")
 
 
@@ -129,6 +130,10 @@ def _fields(content: list[str]) -> tuple[int, list[_Field]]:
     found = {
         place: match for place, line in enumerate(content) if (match := _FIELD.fullmatch(line))
     }
+    known = [place for place, match in found.items() if _KNOWN.match(match["name"])]
+    last = max((place for place, line in enumerate(content) if line.strip()), default=0)
+    first = min([*known, last])  # what looks like one further up is an option of a nested directive
+    found = {place: match for place, match in found.items() if place >= first}
     fields = []
     for place, match in found.items():
         lines = [match["text"]]

@@ -177,13 +177,13 @@ def test_an_admonition_with_cells_is_not_quoted():
 
 
 def test_a_claim_is_one_quotation():
-    head = nodes.paragraph("", "", nodes.reference("", "Claim 3", refid="claim-a3"))
-    head += [nodes.inline("", "A3 · GPT-2 notes"), nodes.inline("", "holds if")]
+    head = nodes.paragraph("", "", nodes.inline("", "holds if"))
+    head += [nodes.reference("", "A3", refid="claim-a3"), nodes.inline("", "GPT-2 notes")]
     box = nodes.container("", nodes.container("", head), classes=["claim"])
     box += nodes.container("", nodes.paragraph("", "It is."), nodes.paragraph("", "If so."))
-    box += nodes.paragraph("", "Measured: 1.")
+    box += nodes.container("", nodes.paragraph("", "holds: 1"))
     assert list(flow([box], Page())) == [
-        "> **Claim 3 (A3, GPT-2 notes): holds if.** It is.\n>\n> If so.\n>\n> Measured: 1."
+        "> **Claim A3 (GPT-2 notes): holds if.** It is.\n>\n> If so.\n>\n> holds: 1"
     ]
 
 

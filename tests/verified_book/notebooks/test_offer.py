@@ -222,8 +222,8 @@ def test_prose_is_markdown(notebook, name):
     prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     assert prose == [
         "# A chapter\n\nSee [No cells](https://a.org/plain.html) and $x^2$.\n\n"
-        f"> **Claim {number} (B{number}, this book): holds.** One and one is $2$.\n>\n"
-        "> Proven by what the cells assert and print.",
+        f"> **Claim B{number} (this book): holds.** One and one is $2$.\n>\n"
+        "> holds: what its cells assert and print",
         "Before.",
         f"## A middle\n\n> **Exercise {exercise} (Think)**\n>\n> Why?\n\n"
         f"<details><summary>Solution to Exercise {exercise} (Think)</summary>\n\nBecause.\n\n"
