@@ -11,7 +11,6 @@ from docutils import nodes
 from sphinx.errors import ConfigError
 
 from tests.verified_book.books import CONFIG, Book
-from verified_book import sources
 from verified_book.sources import digest_of_sources, prepare, retitled_pages
 
 PATTERNS = ["../src/**/*.py"]
@@ -185,10 +184,8 @@ def test_every_installed_distribution_is_minded_by_a_star(
     # Half of them: a single one may be found twice, by its sources and by where it is installed.
     fewer = installed[: len(installed) // 2]
     monkeypatch.setattr(metadata, "distributions", lambda: fewer)
-    sources._all_versions.cache_clear()  # once a process is enough outside of tests
     assert digest_of_sources(base, [], ["*"]) != before
     monkeypatch.setattr(metadata, "distributions", lambda: reversed(installed))
-    sources._all_versions.cache_clear()
     assert digest_of_sources(base, [], ["*"]) == before
 
 
