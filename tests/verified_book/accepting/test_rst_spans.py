@@ -58,6 +58,20 @@ def test_a_block_is_written_below_a_list_marker():
     assert new == text.replace("1\n", "1\n" + block.format(1)) + block.format(2)
 
 
+@pytest.mark.parametrize("head", [":name: ", "-x  ", ".. [1] "])
+def test_a_block_is_written_below_what_its_cell_shares_a_line_with(head: str):
+    indent = " " * len(head)
+    text = f"{head}.. code-cell::\n\n{indent}   1\n\n{indent}Text\n"
+    block = f"\n{indent}.. expect-output::\n\n{indent}   2\n"
+    assert accepted(text, RST, {0: "2"}) == text.replace("1\n\n", f"1\n{block}\n")
+
+
+def test_what_docutils_warns_of_below_a_block_does_not_hinder_it():
+    text = f"{CELL}\nTitle\n==\n"
+    new = accepted(text, RST, {0: "1"})
+    assert new == text.replace(CELL, f"{CELL}\n.. expect-output::\n\n   1\n")
+
+
 NOT_FOUND = {
     "a grid table": (
         "+----------------------+---+\n| .. code-cell::       | b |\n|                      |   |\n"
