@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.commands.conftest import DIFFERENCE, GREEN, RED, Command, write
-from verified_book.commands import cli
+from verified_book.commands import books, cli, running
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
@@ -263,3 +263,13 @@ def test_the_command_line_itself(tmp_path: Path):
         0,
         "1 page, 0 outputs checked, 0 not checked, no failure\n",
     )
+
+
+def test_each_page_is_named_once_when_it_is_its_turn(command: Command, tmp_path: Path):
+    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": "# Index"})
+    write(tmp_path, {"docs/a.md": "# A\n\n```{include} part.md\n```\n", "docs/part.md": "Text.\n"})
+    book = books.book_of(tmp_path / "docs")
+    named: list[str] = []
+    listener = running.Listener(warn=named.append, reads=named.append, says=named.append)
+    running.run(books.Request(book, [tmp_path / "docs/a.md"], []), listener)
+    assert named == ["docs/a.md"]

@@ -111,3 +111,7 @@ def test_a_log_does_not():
     err = io.StringIO()
     Terminal(io.StringIO(), err).reads("a.md")
     assert err.getvalue() == ""
+
+
+def test_help_names_the_port_of_the_server(command: Command):
+    assert "default: 8000, or a free one" in command("watch", "--help").out
