@@ -438,7 +438,12 @@ def test_a_page_that_a_parser_cannot_read_is_refused(books: Books, monkeypatch: 
 
 @pytest.mark.parametrize(
     ("value", "on"),
-    [("1", True), ("yes", True), ("dry", True), *((no, False) for no in ("", "0", "No", "off"))],
+    [
+        ("1", True),
+        ("yes", True),
+        ("dry", True),
+        *((no, False) for no in ("", "0", "No", "off", "false")),
+    ],
 )
 def test_zero_does_not_accept(monkeypatch: pytest.MonkeyPatch, value: str, on: bool):
     monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", value)
