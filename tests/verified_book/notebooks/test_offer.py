@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from docutils import nodes
 from nbformat import v4
 
 from verified_book.notebooks.offer import assemble
@@ -262,10 +263,10 @@ def test_what_a_tag_hides_on_the_page_is_folded(tag, folded):
     assert cell.metadata.get("jupyter") == folded
 
 
-def test_a_heading_begins_a_cell_of_its_own_and_prose_stays_together():
-    ran = v4.new_notebook(cells=[v4.new_code_cell("1")])
-    notebook = assemble(ran, ["Before.", "More.", "# One", "Text.", "## Two"])
+def test_prose_stays_together_up_to_a_heading_or_a_cell():
+    ran = v4.new_notebook(cells=[v4.new_code_cell("first"), v4.new_code_cell("not shown")])
+    cell = nodes.container(nb_element="cell_code", cell_index=0)
+    notebook = assemble(ran, ["Before.", "More.", "# One", "Text.", cell, "After.", "## Two"])
     assert [cell.source for cell in notebook.cells] == [
-        *["Before.\n\nMore.", "# One\n\nText.", "## Two"],
-        "1",  # the page does not show it
+        *["Before.\n\nMore.", "# One\n\nText.", "first", "After.", "## Two", "not shown"]
     ]
