@@ -1,5 +1,7 @@
 """Cells and blocks of reStructuredText pages are found in whatever they are nested."""
 
+from typing import Any
+
 import pytest
 
 from tests.verified_book.accepting.edits import RST, accepted, edit, reason, summary
@@ -213,3 +215,14 @@ def test_a_change_that_would_change_more_than_the_block_is_refused(monkeypatch: 
     ):
         monkeypatch.setattr(type(RST), "new_block", lambda self, *args, wrong=wrong: wrong(*args))
         assert reason(text, RST, {0: "1"}).startswith("the page would read as one with")
+
+
+def test_a_change_that_would_take_the_last_line_break_is_refused(monkeypatch: pytest.MonkeyPatch):
+    write = type(RST).new_block
+
+    def unended(*args: Any) -> list[str]:
+        *lines, last = write(*args)
+        return [*lines, last.rstrip("\n")]
+
+    monkeypatch.setattr(type(RST), "new_block", unended)
+    assert reason(CELL, RST, {0: "1"}) == "the page would read as one with other text"
