@@ -95,8 +95,9 @@ class Markdown:
             for line in body
         ]
         mark = block.fence[0]
-        runs = [re.match(rf"\s*({mark}*)", line) for line in text]
-        fence = mark * max([len(block.fence), *(len(run[1]) + 1 for run in runs if run)])
+        bare = [line.lstrip() for line in text]
+        runs = [len(line) - len(line.lstrip(mark)) + 1 for line in bare]
+        fence = mark * max([len(block.fence), *runs])
         head, foot = lines[block.start], lines[block.end - 1]
         if fence != block.fence:
             head = head.replace(block.fence, fence, 1)

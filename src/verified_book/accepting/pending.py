@@ -146,8 +146,8 @@ class _File:
 
     def _language_of(self, request: _Request, text: str) -> tuple[Format, SureOf]:
         app, page = self.app, Path(self.app.env.doc2path(request.page))
-        kinds = sorted(app.config.source_suffix.items(), key=lambda kind: -len(kind[0]))
-        if next((kind for end, kind in kinds if page.name.endswith(end)), "") == "restructuredtext":
+        kinds = [kind for end, kind in app.config.source_suffix.items() if page.name.endswith(end)]
+        if kinds[:1] == ["restructuredtext"]:  # as Sphinx chooses
             return Rst(), "lines"
         config = app.env.myst_config  # type: ignore[attr-defined]  # MyST adds it
         nb_config = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it

@@ -120,7 +120,7 @@ class Rst:
 
     def stored(self, body: str) -> str:
         """What docutils makes of a body: without what all its lines are indented by."""
-        return dedent("\n".join(line.rstrip() for line in body.split("\n"))).strip("\n")
+        return dedent("\n".join(line.rstrip() for line in body.split("\n")))
 
     def new_block(self, lines: Sequence[str], cell: Span, body: Sequence[str]) -> list[str]:
         """A block that is indented as the cell is."""

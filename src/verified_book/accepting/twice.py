@@ -50,7 +50,7 @@ def second_run(app: Sphinx, cells: list[Cell]) -> list[Cell]:
 def masked(app: Sphinx, cells: list[Cell], edits: list[Edit]) -> list[Edit]:
     """The edits of a page, with `...` for what a second run prints otherwise."""
     try:
-        again = {cell.index: cell for cell in second_run(app, cells)}
+        again: dict[int | None, Cell] = {cell.index: cell for cell in second_run(app, cells)}
     except Exception as error:  # the first run is what counts
         logger.warning(
             "verified_book: the second run failed, so nothing is masked: %s",
@@ -60,11 +60,11 @@ def masked(app: Sphinx, cells: list[Cell], edits: list[Edit]) -> list[Edit]:
             subtype="volatile",
         )
         return edits
-    return [_masked(edit, again.get(edit.mends.cell or 0)) for edit in edits]
+    return [_masked(edit, again.get(edit.mends.cell)) for edit in edits]
 
 
 def _masked(edit: Edit, again: Cell | None) -> Edit:
-    if again is None or edit.mends.cell is None:
+    if again is None:
         return edit
     second = text_of(again.shown, edit.words)
     if "digest" not in edit.words:

@@ -91,7 +91,7 @@ def execution_error(app: Sphinx) -> str | None:
 
 def execution_message(app: Sphinx) -> str:
     """What is known of that error: a traceback, or a sentence for a kernel that did not start."""
-    return str(_execution(app).get("traceback") or "")
+    return str(_execution(app).get("traceback", ""))
 
 
 def _execution(app: Sphinx) -> dict[str, Any]:

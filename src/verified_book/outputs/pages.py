@@ -145,7 +145,7 @@ def _noise(app: Sphinx, cells: list[Cell]) -> list[Failure]:
         found.append(Failure(cell.source, cell.line, message, remedy, cell.index, refutes))
 
     for cell in cells:
-        if cell.errors and "raises-exception" not in cell.tags:
+        if "raises-exception" not in cell.tags:
             for traceback in cell.errors:
                 add(
                     cell,

@@ -51,6 +51,7 @@ def test_cells_have_the_code_that_runs(tmp_path: Path):
         "  ````{code-cell}\n  ```\n   indented\n  ````\n"
         "```{code-cell}\n:load: code.py\n```\n"
         "``` {code-cell}\nno cell\n```\n"
+        ":::{note}\n```{code-cell}\nno cell\n```\n:::\n"
     )
     spans = markdown(path=tmp_path / "page.md").spans(text)
     assert summary(spans) == [

@@ -64,10 +64,14 @@ def test_a_second_run_that_fails_masks_nothing_and_says_so(monkeypatch: pytest.M
     def fail(*args: Any) -> None:
         raise RuntimeError("the kernel died")
 
-    warnings: list[tuple[Any, ...]] = []
+    warnings: list[Any] = []
     monkeypatch.setattr(twice, "second_run", fail)
-    monkeypatch.setattr(twice.logger, "warning", lambda *args, **kwargs: warnings.append(args))
+    monkeypatch.setattr(
+        twice.logger, "warning", lambda *args, **words: warnings.append([*args, words])
+    )
     asked = [edit("a")]
     assert twice.masked(APP, [], asked) == asked
     assert "the second run failed, so nothing is masked" in warnings[0][0]
     assert str(warnings[0][1]) == "the kernel died"
+    kind = {"type": "verified_book", "subtype": "volatile"}  # by which it can be suppressed
+    assert warnings[0][2] == {"location": "page", **kind}
