@@ -1,9 +1,11 @@
 """What an output says only once: known kinds of it, and what two runs show to move."""
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import SequenceMatcher
+from pathlib import Path
 
 from verified_book.matching import agree, escape, is_vacuous
 
@@ -33,8 +35,33 @@ _TOKENS = (
 )
 
 
-def kinds_in(line: str) -> Iterator[str]:
-    """What in a line of output will differ in the next run.
+def folders(source: str | Path) -> tuple[str, ...]:
+    """The folders whose names only this machine has, the inner ones first: of a book and others."""
+    found = [Path(source), Path(sys.prefix), Path(sys.base_prefix), Path("~").expanduser()]
+    names = {str(name) for path in found for name in (path, path.resolve()) if len(path.parts) > 1}
+    return tuple(sorted(names, key=lambda name: (-len(name), name)))
+
+
+def _pattern(names: Sequence[str]) -> str:
+    return "|".join(rf"(?<![\w/]){re.escape(name)}(?![\w-])" for name in names)
+
+
+def without_folders(text: str, names: Sequence[str]) -> str:
+    """An expected text with `...` for folders that only this machine has.
+
+    Examples:
+        >>> without_folders("'/home/me/book/data'", ["/home/me/book", "/home/me"])
+        "'.../data'"
+    """
+    return re.sub(_pattern(names), "...", text) if names else text
+
+
+def kinds_in(line: str, names: Sequence[str] = ()) -> Iterator[str]:
+    """What in a line of output will differ in the next run, or on another machine.
+
+    Args:
+        line: The line.
+        names: Folders that only this machine has.
 
     Examples:
         >>> list(kinds_in("<object object at 0x7f3a5c0d1b20>"))
@@ -43,6 +70,8 @@ def kinds_in(line: str) -> Iterator[str]:
     for kind, pattern in KINDS.items():
         if re.search(pattern, line):
             yield kind
+    if names and re.search(_pattern(names), line):
+        yield "a folder of this machine"
     if date.today().isoformat() in line:
         yield "the date"
 

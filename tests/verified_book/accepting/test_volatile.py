@@ -1,12 +1,14 @@
 """What differs from run to run is named, and masked after two runs."""
 
+import sys
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verified_book.accepting.volatile import kinds_in, mask, mask_lines
+from verified_book.accepting.volatile import folders, kinds_in, mask, mask_lines, without_folders
 from verified_book.matching import agree, is_vacuous
 
 NAMED = [
@@ -51,6 +53,15 @@ def test_what_will_differ_is_named(line: str, kind: str):
 )
 def test_what_will_not_differ_is_not_named(line: str):
     assert list(kinds_in(line)) == []
+
+
+def test_folders_of_this_machine_are_named_and_masked(tmp_path: Path):
+    names = folders(tmp_path)
+    line = f"'{tmp_path}/data', {sys.prefix}, {tmp_path}-b /x{tmp_path}"
+    assert list(kinds_in(str(tmp_path / "a"), names))[-1] == "a folder of this machine"
+    assert without_folders(line, names) == f"'.../data', ..., {tmp_path}-b /x{tmp_path}"
+    assert without_folders("a/b", names) == without_folders("a/b", ()) == "a/b"
+    assert "/" not in folders("/")
 
 
 @pytest.mark.parametrize(
