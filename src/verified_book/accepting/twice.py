@@ -12,7 +12,7 @@ from myst_nb.core.execute import direct
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from verified_book.accepting.volatile import folders, mask_lines, without_folders
+from verified_book.accepting.volatile import folders, mask_lines, without_places
 from verified_book.matching import agree, is_vacuous
 from verified_book.outputs import client
 from verified_book.outputs.cells import Cell
@@ -82,7 +82,7 @@ def masked(
         if edit.mends.cell not in known
     ]
     names = folders(app.srcdir)
-    return [_or_varies(edit, without_folders(edit.new, names)) for edit in found]
+    return [_or_varies(edit, without_places(edit.new, names)) for edit in found]
 
 
 def _masked(edit: Edit, again: Cell | None) -> Edit:

@@ -7,6 +7,7 @@ executed as IPython's configuration and imports nothing but the standard library
 """
 
 import codecs
+import contextlib
 import os
 import select
 import sys
@@ -36,7 +37,7 @@ def keep_order(streams: Any) -> None:
         )
         if text := decoder.decode(data):
             write(stream, text)
-        if data:
+        with contextlib.suppress(OSError):  # nobody listens there any more
             os.write(stream._original_stdstream_copy, data)
         return bool(data)
 

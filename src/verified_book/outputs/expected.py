@@ -169,8 +169,10 @@ def compare(
             _demand_error(app, cell, result)
         elif words is None and required and not _raised_in_earnest(cell):
             _require(app, cell, result)
-        if words is None and cell.index not in {edit.mends.cell for edit in result.edits}:
+        written = {edit.mends.cell: edit.words for edit in result.edits}
+        if words is None and cell.index not in written:
             result.settled.append((cell.source, None, cell.code))
+        words = written.get(cell.index, words)
         checked = cell.index in result.checked
         for piece in cell.shown:
             if checked and piece.takes_part(words or ()):

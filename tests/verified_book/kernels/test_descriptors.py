@@ -70,6 +70,14 @@ def test_a_letter_that_is_read_in_parts_is_one(streams: Any):
     assert stream.texts == ["é"]
 
 
+def test_it_is_read_when_nobody_listens_outside(streams: Any):
+    stream = streams()
+    os.close(stream._original_stdstream_copy)
+    os.write(stream.end, b"b")
+    stream.write("c")
+    assert stream.texts == ["b", "c"]
+
+
 def test_a_stream_that_is_not_redirected_has_no_pipe(streams: Any):
     stream = streams(watched=False)
     os.write(stream.end, b"b")

@@ -65,6 +65,7 @@ def test_such_a_block_is_written(accepting: None, shown: Cell, words: tuple[str,
     assert found.failures == []
     (edit,) = found.edits
     assert (edit.new, edit.words, edit.adds) == (new, words, words)
+    assert (len(found.kinds), found.unchecked) == (1, [])
 
 
 def test_without_anything_to_say_none_is(accepting: None):
