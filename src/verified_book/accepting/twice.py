@@ -1,7 +1,7 @@
 """Runs a page once more, and masks in its pending edits what has moved."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
@@ -82,7 +82,14 @@ def masked(
         if edit.mends.cell not in known
     ]
     names = folders(app.srcdir)
-    return [_or_varies(edit, without_places(edit.new, names)) for edit in found]
+    return [_without_places(edit, names) for edit in found]
+
+
+def _without_places(edit: Edit, names: Sequence[str]) -> Edit:
+    """An edit that names neither this day nor folders of this machine, where it can."""
+    new = without_places(edit.new, names)
+    holds = agree(new, with_digests_of(new, edit.got), exact="exact" in edit.words)
+    return _or_varies(edit, new) if holds else edit
 
 
 def _masked(edit: Edit, again: Cell | None) -> Edit:
