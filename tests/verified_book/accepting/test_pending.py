@@ -61,6 +61,7 @@ class Books:
         """As much of Sphinx as is needed."""
         config = SimpleNamespace(
             source_encoding=self.encoding,
+            verified_book_accept_command="accept",
             source_suffix={".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"},
         )
         env = SimpleNamespace(
@@ -284,7 +285,8 @@ def test_what_will_differ_is_warned_of_after_all_is_written(
     *written, warning = log.records
     assert [record.levelname for record in written] == ["INFO", "INFO"]
     assert warning.getMessage() == (
-        "verified_book: a timing was accepted, and will differ next time: Wall time: 3 s"
+        "verified_book: a timing was accepted, and will differ next time: Wall time: 3 s\n"
+        "  Remedy: Write `...` for it, as `accept --twice` does for what moves."
     )
     assert (warning.type, warning.subtype) == ("verified_book", "volatile")
     assert warning.location == f"page:{FRONT_MATTER.count(chr(10)) + 10}"

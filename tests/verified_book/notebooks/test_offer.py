@@ -7,10 +7,9 @@ import pytest
 from docutils import nodes
 from nbformat import v4
 
-from verified_book.notebooks.offer import assemble
-
 from tests.verified_book import forks
 from tests.verified_book.books import run
+from verified_book.notebooks.offer import assemble
 
 pytestmark = pytest.mark.xdist_group("notebooks")
 
