@@ -47,6 +47,7 @@ class Edit:
         mends: The failure that stays if the edit is refused.
         got: What the block is held against.
         cell_line: The line of the cell's directive, from 1.
+        adds: Those of the words that do not stand there yet.
     """
 
     source: str
@@ -58,6 +59,7 @@ class Edit:
     mends: Failure
     got: str
     cell_line: int
+    adds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,16 @@
 """Pages that several processes read make the same book."""
 
+import os
 import re
+import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from sphinx.domains import Domain
 
 from tests.verified_book.books import CONFIG, Block, Book, Build, Parts, cell, claim, expect, words
+from verified_book import parallel
 
 pytestmark = pytest.mark.xdist_group("parallel")
 
@@ -71,3 +77,63 @@ def test_claims_of_all_processes_are_numbered(green: Build):
 def test_only_what_failed_is_read_again_and_nothing_runs(green: Build):
     assert "0 added, 1 changed, 0 removed" in green.log
     assert green.executed == set()
+
+
+class Merging(Domain):
+    """A domain that can be merged."""
+
+    def merge_domaindata(self, docnames: object, otherdata: object) -> None:
+        """Merges."""
+
+
+def application(
+    monkeypatch: pytest.MonkeyPatch, *, given: str = "", safe: bool | None = True, **config: Any
+) -> Any:
+    """As much of Sphinx as chooses how many processes read pages; `given` on the command line."""
+    monkeypatch.setattr(sys, "argv", ["sphinx-build", *([f"-j{given}"] if given else [])])
+    monkeypatch.setenv("OMP_NUM_THREADS", "")  # so that it is as before afterwards
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    settings = {"verified_book_jobs": 0, "verified_book_parallel_safe": [], **config}
+    extension = SimpleNamespace(parallel_read_safe=safe, parallel_write_safe=True)
+    env = SimpleNamespace(domains={"a": object.__new__(Merging)})
+    return SimpleNamespace(
+        config=SimpleNamespace(**settings),
+        extensions={"another": extension},
+        env=env,
+        parallel=int(given or 1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "jobs", "cores", "readers"),
+    [("", 0, 8, 8), ("", 0, None, 1), ("", 3, 8, 3), ("2", 3, 8, 2), ("1", 3, 8, 1)],
+)
+def test_as_many_readers_as_were_asked_for_or_as_there_are_cores(
+    monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, cores: int | None, readers: int
+):
+    app = application(monkeypatch, given=given, verified_book_jobs=jobs)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    parallel.prepare(app)
+    assert app.parallel == readers
+    # Kernels that run beside each other take one core each.
+    assert os.environ.get("OMP_NUM_THREADS") == ("1" if readers > 1 else None)
+
+
+@pytest.mark.parametrize(("jobs", "said"), [(2, 1), (1, 0)])
+def test_an_extension_that_hinders_is_named_where_it_does(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, said: int
+):
+    app = application(monkeypatch, safe=None, verified_book_jobs=jobs)
+    told: list[tuple[str, ...]] = []
+    monkeypatch.setattr(parallel.logger, "info", lambda *text: told.append(text))
+    parallel.prepare(app)
+    assert app.parallel == 1
+    assert [text[-1] for text in told] == ["another"] * said
+
+
+def test_an_extension_that_says_nothing_may_be_named_as_safe(monkeypatch: pytest.MonkeyPatch):
+    named = {"verified_book_parallel_safe": ["another", "not there"], "verified_book_jobs": 2}
+    for safe, readers in ((None, 2), (False, 1)):
+        app = application(monkeypatch, safe=safe, **named)
+        parallel.prepare(app)
+        assert app.parallel == readers

@@ -2,11 +2,14 @@
 
 import importlib.util
 import re
+from importlib import import_module
 from pathlib import Path
+from unittest.mock import MagicMock, call
 
 import nbformat
 import pytest
 
+import verified_book
 from tests.verified_book.books import Build, sphinx_build, words
 
 pytestmark = pytest.mark.xdist_group("parts")
@@ -253,3 +256,15 @@ def test_everything_works_in_other_themes(tmp_path, theme):
     assert "verified_book.css" in page
     assert "../_sources/pages/one.ipynb" in page
     assert "_static/mathjax/tex-chtml.js" in build.pages["pages/all.html"]
+
+
+@pytest.mark.parametrize("name", ["notebooks", "offline", "parallel"])
+def test_each_part_brings_the_checks_along_and_is_read_in_parallel(name):
+    app = MagicMock()
+    said = import_module(f"verified_book.{name}").setup(app)
+    assert call("verified_book") in app.setup_extension.call_args_list
+    assert said == {
+        "version": verified_book.__version__,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -17,7 +17,7 @@ VARIABLE = "VERIFIED_BOOK_ACCEPT"
 """Set to accept; `dry` shows what would be written instead."""
 
 TWICE = "VERIFIED_BOOK_ACCEPT_TWICE"
-"""Set to run pages with edits once more, and to mask by `...` what moved."""
+"""Set to run pages once more, and to mask by `...` what moved."""
 
 _NO = {"", "0", "false", "no", "off"}
 
@@ -37,7 +37,7 @@ def is_dry() -> bool:
 
 
 def is_twice() -> bool:
-    """Whether pages with edits shall run once more."""
+    """Whether pages shall run once more."""
     return is_on() and _value(TWICE) not in _NO
 
 

@@ -32,11 +32,13 @@ class Change:
         index: The span that gets another body, or the cell that gets a block.
         body: The lines of the block; indices are those of old lines that stay.
         reads: What the block must read as once it is written.
+        adds: Words to stand after the name of the directive, beside those that do.
     """
 
     index: int
     body: Sequence[int | str]
     reads: str
+    adds: tuple[str, ...] = ()
 
     @property
     def new_lines(self) -> list[str]:
@@ -119,7 +121,7 @@ def change_for(index: int, edits: Sequence[Edit], language: Format) -> Change:
     if not reads.strip():
         reason = "what two runs print has nothing in common"
         raise Refusal(reason, "Let the cell print what stays the same.")
-    if is_vacuous(reads):
+    if is_vacuous(reads) and "varies" not in edit.words:
         raise Refusal("the block would agree with any output", BY_HAND)
     for other in edits:
         if not agree(reads, with_digests_of(reads, other.got), exact=exact):
@@ -128,7 +130,27 @@ def change_for(index: int, edits: Sequence[Edit], language: Format) -> Change:
                 raise Refusal(reason, "Let the cell print the same everywhere.")
             reason = "a block cannot hold this output: its white space, or what stands for it"
             raise Refusal(reason, BY_HAND)
-    return Change(index, body, reads)
+    return Change(index, body, reads, edit.adds)
+
+
+def moves(
+    spans: Sequence[Span], changes: Mapping[int, Change], found: Sequence[Span]
+) -> list[tuple[int, int]]:
+    """By how many lines changes have moved what stands below a line of the old page, from 1.
+
+    Args:
+        spans: The spans of the old page.
+        changes: What was written.
+        found: The spans of the new page.
+    """
+    moved, new = [], iter(found)
+    for index, span in enumerate(spans):
+        now = next(new)
+        if index in changes and span.kind == "block":
+            moved.append((span.end, now.end - now.start - (span.end - span.start)))
+        elif index in changes:
+            moved.append((span.end, next(new).end - now.end))
+    return moved
 
 
 def apply(text: str, spans: Sequence[Span], changes: Mapping[int, Change], language: Format) -> str:
@@ -137,9 +159,9 @@ def apply(text: str, spans: Sequence[Span], changes: Mapping[int, Change], langu
     for index, change in sorted(changes.items(), reverse=True):
         span = spans[index]
         if span.kind == "block":
-            lines[span.start : span.end] = language.with_body(lines, span, change.body)
+            lines[span.start : span.end] = language.with_body(lines, span, change.body, change.adds)
         else:
-            block = language.new_block(lines, span, change.new_lines)
+            block = language.new_block(lines, span, change.new_lines, change.adds)
             last = lines[span.end - 1]
             if not ending(last):  # the page ends here, and goes on to end without one
                 lines[span.end - 1] = last + newline_at(lines, span.end - 1)

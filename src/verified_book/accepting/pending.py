@@ -5,22 +5,25 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from myst_nb.core.read import create_nb_reader
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from verified_book.accepting import files, volatile
-from verified_book.accepting.changes import Change, SureOf, apply, change_for, locate
-from verified_book.accepting.markdown_spans import Markdown
+from verified_book.accepting import files, is_twice, volatile
+from verified_book.accepting.changes import Change, SureOf, apply, change_for, locate, moves
+from verified_book.accepting.markdown_spans import JupytextMarkdown, Markdown
 from verified_book.accepting.rst_spans import Rst
-from verified_book.accepting.spans import BY_HAND, Format, Refusal, Span, ending, split
-from verified_book.records import Edit, FileAsRead, PageRecord
+from verified_book.accepting.spans import BY_HAND, Format, Refusal, Span, ending, parsed, split
+from verified_book.outputs import jupytext_pages
+from verified_book.records import Block, Edit, Failure, FileAsRead, PageRecord, Unchecked
 
 logger = logging.getLogger(__name__)
 
 DRY_RUN = Refusal("this is a dry run", "Run it again, not dry, to write the block.")
 
+_Place = TypeVar("_Place", Failure, Unchecked, Block)
 _CELL_OF_NO_TEXT = re.compile(r"(.*):cell \d+")
 
 
@@ -55,9 +58,11 @@ def carry_out(app: Sphinx, pages: dict[str, PageRecord], dry: bool) -> None:
     for path, requests in sorted(by_file.items()):
         work = _File(app, pages, path, requests)
         work.carry_out(dry)
+        for record in pages.values():
+            work.move(record)
         warnings += work.warnings
         for refused in work.refused:
-            _refuse(app, refused)
+            _refuse(app, work, refused)
     for record in pages.values():
         record.edits, record.files = [], {}
     for location, message in warnings:  # only now: a warning may end the build
@@ -69,9 +74,9 @@ def _file_of(edit: Edit) -> Path:
     return Path(found[1] if found else edit.source).resolve()
 
 
-def _refuse(app: Sphinx, refused: _Refused) -> None:
+def _refuse(app: Sphinx, work: "_File", refused: _Refused) -> None:
     """Lets the failure stay that an edit should have mended."""
-    mends, refusal = refused.request.edit.mends, refused.refusal
+    mends, refusal = work.moved(refused.request.edit.mends), refused.refusal
     name = mends.source.removeprefix(f"{Path(app.srcdir).as_posix()}/")
     said = f"{mends.message}\nnot accepted: {name}, line {mends.line}: {refusal.reason}"
     failure = replace(mends, message=said, remedy=refusal.remedy)
@@ -84,6 +89,7 @@ class _File:
     Attributes:
         refused: Those that are not carried out.
         warnings: Places of what was written and will differ next time.
+        moves: Lines of the file as it was, and by how much what is below them has moved.
     """
 
     def __init__(
@@ -92,6 +98,7 @@ class _File:
         self.app, self.pages, self.path, self.requests = app, pages, path, requests
         self.refused: list[_Refused] = []
         self.warnings: list[tuple[str, str]] = []
+        self.moves: list[tuple[int, int]] = []
 
     def carry_out(self, dry: bool) -> None:
         """Writes all edits at once, or shows them."""
@@ -120,7 +127,22 @@ class _File:
         if written:
             count = len(changes)
             logger.info("verified_book: rewrote %d expected block(s) in %s", count, self.path)
+            self.moves = moves(spans, changes, language.spans(new))
             self._warn(changes, groups)
+
+    def moved(self, place: _Place) -> _Place:
+        """Something with a place, where it stands now."""
+        if not self.moves or Path(place.source).resolve() != self.path:
+            return place
+        below = sum(lines for line, lines in self.moves if place.line > line)
+        return replace(place, line=place.line + below)
+
+    def move(self, record: PageRecord) -> None:
+        """Gives what is known of a page the lines at which it stands now."""
+        if self.moves:
+            record.failures[:] = map(self.moved, record.failures)
+            record.unchecked[:] = map(self.moved, record.unchecked)
+            record.blocks[:] = map(self.moved, record.blocks)
 
     def _as_read(self) -> FileAsRead:
         """What all pages have read in it."""
@@ -146,8 +168,8 @@ class _File:
 
     def _language_of(self, request: _Request, text: str) -> tuple[Format, SureOf]:
         app, page = self.app, Path(self.app.env.doc2path(request.page))
-        kinds = sorted(app.config.source_suffix.items(), key=lambda kind: -len(kind[0]))
-        if next((kind for end, kind in kinds if page.name.endswith(end)), "") == "restructuredtext":
+        kinds = [kind for end, kind in app.config.source_suffix.items() if page.name.endswith(end)]
+        if kinds[:1] == ["restructuredtext"]:  # as Sphinx chooses
             return Rst(), "lines"
         config = app.env.myst_config  # type: ignore[attr-defined]  # MyST adds it
         nb_config = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
@@ -156,13 +178,18 @@ class _File:
             read = request.record.files[str(page.resolve())]
             text = files.decode(read.data, app.config.source_encoding).text
         reader = create_nb_reader(str(page), config, nb_config, text)
+        sure_of: SureOf = "cells" if is_page else "texts"
+        if reader is not None and reader.read_fmt is None:
+            plain = parsed(text)
+            if "{code-cell}" in plain and jupytext_pages.is_read_so(reader.read(plain), plain):
+                return JupytextMarkdown.of_page(text, reader.md_config, page), sure_of
         if reader is None or reader.read_fmt is None:
             raise Refusal(
                 f"accept writes MyST Markdown and reStructuredText, and this is {page.suffix}",
                 f"Convert the page with `jupytext --to md:myst {page.name}`, or write it by hand.",
             )
         language = Markdown.of_page(text, reader.md_config, page)
-        return language, "cells" if is_page else "texts"
+        return language, sure_of
 
     def _groups(self, text: str, spans: list[Span], sure_of: SureOf) -> dict[int, list[_Request]]:
         """The edits by the span that they are about; those that are about none are refused."""
@@ -248,9 +275,13 @@ class _File:
             logger.info("%s", line, color=None)
 
     def _warn(self, changes: dict[int, Change], groups: dict[int, list[_Request]]) -> None:
+        names, remedy = volatile.folders(self.app.srcdir), ""
+        if not is_twice():
+            command = f"{self.app.config.verified_book_accept_command} --twice"
+            remedy = f"\n  Remedy: Write `...` for it, as `{command}` does for what moves."
         for index, change in changes.items():
-            mends = groups[index][0].edit.mends
+            mends = self.moved(groups[index][0].edit.mends)
             for line in change.new_lines:
-                for kind in volatile.kinds_in(line):
+                for kind in volatile.kinds_in(line, names):
                     text = f"verified_book: {kind} was accepted, and will differ next time: {line}"
-                    self.warnings.append((f"{mends.source}:{mends.line}", text))
+                    self.warnings.append((f"{mends.source}:{mends.line}", text + remedy))

@@ -17,7 +17,14 @@ from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Directive, Parser, directives, roles
 from docutils.utils import new_document
 
-from verified_book.accepting.spans import Span, ending, newline_at, parsed, split
+from verified_book.accepting.spans import (
+    Span,
+    ending,
+    newline_at,
+    parsed,
+    split,
+    with_words,
+)
 from verified_book.outputs.expected import ExpectOutput, words_and_text
 from verified_book.outputs.rst_cells import CodeCell
 
@@ -120,18 +127,27 @@ class Rst:
 
     def stored(self, body: str) -> str:
         """What docutils makes of a body: without what all its lines are indented by."""
-        return dedent("\n".join(line.rstrip() for line in body.split("\n"))).strip("\n")
+        return dedent("\n".join(line.rstrip() for line in body.split("\n")))
 
-    def new_block(self, lines: Sequence[str], cell: Span, body: Sequence[str]) -> list[str]:
+    def new_block(
+        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str] = ()
+    ) -> list[str]:
         """A block that is indented as the cell is."""
         newline = newline_at(lines, cell.end - 1)
         inner = cell.inner
         if len(inner.expandtabs(_TAB)) > len(cell.indent.expandtabs(_TAB)) + _TAB:
             inner = f"{cell.indent}   "
         text = [f"{inner}{line}{newline}" if line else newline for line in body]
-        return [newline, f"{cell.indent}.. expect-output::{newline}", newline, *text]
+        head = with_words(f"{cell.indent}.. expect-output::{newline}", words)
+        return [newline, head, newline, *text]
 
-    def with_body(self, lines: Sequence[str], block: Span, body: Sequence[int | str]) -> list[str]:
+    def with_body(
+        self,
+        lines: Sequence[str],
+        block: Span,
+        body: Sequence[int | str],
+        adds: Sequence[str] = (),
+    ) -> list[str]:
         """A block below the line that it has."""
         newline = newline_at(lines, block.start)
         text = [
@@ -144,7 +160,7 @@ class Rst:
         head = lines[block.start]
         head = head if ending(head) else head + newline
         above = lines[block.start + 1 : block.body_start] if block.body else []
-        written = [head, *(above or [newline]), *text]
+        written = [with_words(head, adds), *(above or [newline]), *text]
         last = lines[block.end - 1]
         written[-1] = written[-1][: -len(ending(written[-1]))] + ending(last)
         return written

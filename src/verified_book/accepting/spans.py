@@ -64,11 +64,22 @@ class Format(Protocol):
     def stored(self, body: str) -> str:
         """What the parser makes of a body."""
 
-    def new_block(self, lines: Sequence[str], cell: Span, body: Sequence[str]) -> list[str]:
-        """The lines of a block for a cell, to be put below the cell."""
+    def new_block(
+        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str] = ()
+    ) -> list[str]:
+        """The lines of a block for a cell, to be put below the cell; words follow its name."""
 
-    def with_body(self, lines: Sequence[str], block: Span, body: Sequence[int | str]) -> list[str]:
-        """The lines of a block with another body: new lines, and indices of old ones."""
+    def with_body(
+        self,
+        lines: Sequence[str],
+        block: Span,
+        body: Sequence[int | str],
+        adds: Sequence[str] = (),
+    ) -> list[str]:
+        """The lines of a block with another body: new lines, and indices of old ones.
+
+        Further words stand after those that follow its name.
+        """
 
 
 def split(text: str) -> list[str]:
@@ -101,6 +112,18 @@ def ending(line: str) -> str:
 def newline_at(lines: Sequence[str], index: int) -> str:
     """The line break that is usual at a place of a page."""
     return next((found for line in reversed(lines[: index + 1]) if (found := ending(line))), "\n")
+
+
+def with_words(head: str, words: Sequence[str]) -> str:
+    r"""The first line of a directive with further words after its name.
+
+    Examples:
+        >>> with_words(".. expect-output::\n", ["image"])
+        '.. expect-output:: image\n'
+    """
+    if not words:
+        return head
+    return " ".join([head.rstrip(), *words]) + ending(head)
 
 
 def without_blocks(text: str, spans: Sequence[Span]) -> str:

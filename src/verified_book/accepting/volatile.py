@@ -1,15 +1,18 @@
 """What an output says only once: known kinds of it, and what two runs show to move."""
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import SequenceMatcher
+from pathlib import Path
 
 from verified_book.matching import agree, escape, is_vacuous
 
 _NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _UNIT = r"(?:ns|us|µs|μs|ms|s|sec|secs|seconds|min|minutes)\b"
-_DAY = r"[12]\d{3}-\d\d-\d\d"
+_TIME = r"\b\d\d:\d\d:\d\d(?:\.\d+)?\b"
+_UUID = r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b"
 
 KINDS: dict[str, str] = {
     "a memory address": r"\bat 0x[0-9a-fA-F]{6,}\b|\b0x[0-9a-fA-F]{9,}\b",
@@ -18,13 +21,20 @@ KINDS: dict[str, str] = {
         rf"|(?i:\btime\b)\D{{0,20}}{_NUMBER} ?{_UNIT}"
         rf"|\bin {_NUMBER} ?{_UNIT}|\d(?:it/s|s/it)\b"
     ),
-    "a time of day": r"(?<!\d[T ])\b\d\d:\d\d:\d\d(?:\.\d+)?\b",
+    "a time of day": rf"(?<!\d[T ]){_TIME}",
     "a temporary path": r"/tmp/\w|/var/folders/|\\Temp\\|\btmp[a-z0-9_]{8}\b",
     "a process id": r"(?i:\bpid\b)\W{0,3}\d+|\bipykernel_\d+",
-    "a random UUID": r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b",
+    "a random UUID": _UUID,
     "the order of a set": r"""\{(['"])[^'"{}]*\1(?:, (['"])[^'"{}]*\2)+\}""",
 }
 """Patterns of what differs from run to run, by what it is."""
+
+# What moves as a whole, in a text that has moved: a second run may show a part of it once more.
+_MOVES = re.compile(
+    rf"{_NUMBER} ?{_UNIT} ± {_NUMBER} ?{_UNIT}|\b[\d,]+ loops? each|(?<=Wall time: )\S.*"
+    rf"|(?<=CPU times: )\S.*|\b[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [ \d]\d {_TIME} \d{{4}}\b"
+    rf"|{_TIME}|{_UUID}"
+)
 
 _TOKENS = (
     rf"0x[0-9a-fA-F]+|(?:(?<![\w.])[+-])?{_NUMBER}|[^\W\d]\w*|\s+|.",
@@ -33,8 +43,47 @@ _TOKENS = (
 )
 
 
-def kinds_in(line: str) -> Iterator[str]:
-    """What in a line of output will differ in the next run.
+def folders(source: str | Path) -> tuple[str, ...]:
+    """The folders whose names only this machine has, the inner ones first: of a book and others."""
+    found = [Path(source), Path(sys.prefix), Path(sys.base_prefix), Path("~").expanduser()]
+    names = {str(name) for path in found for name in (path, path.resolve()) if len(path.parts) > 1}
+    return tuple(sorted(names, key=lambda name: (-len(name), name)))
+
+
+def _pattern(names: Sequence[str]) -> str:
+    return "|".join(rf"(?<![\w/]){re.escape(name)}(?![\w-])" for name in names)
+
+
+def _today() -> str:
+    """A pattern of this day as it is usually written."""
+    now = date.today()
+    day, year = rf"0?{now.day}", now.year
+    month = rf"(?:{now:%B}|{now:%b})"
+    weekday = rf"(?:\b(?:{now:%A}|{now:%a}),? +)?"
+    return (
+        rf"\b{now:%Y-%m-%d}(?!\d)|\b{now:%d/%m/%Y}\b|\b{now:%m/%d/%Y}\b|\b{now:%d.%m.%Y}\b"
+        rf"|{weekday}\b{day} {month},? {year}\b|{weekday}\b{month} +{day},? {year}\b"
+        rf"|\b{now:%a %b} +{day}(?= )"
+    )
+
+
+def without_places(text: str, names: Sequence[str]) -> str:
+    """An expected text with `...` for this day, and for folders that only this machine has.
+
+    Examples:
+        >>> without_places("'/home/me/book/data'", ["/home/me/book", "/home/me"])
+        "'.../data'"
+    """
+    text = re.sub(_today(), "...", text)
+    return re.sub(_pattern(names), "...", text) if names else text
+
+
+def kinds_in(line: str, names: Sequence[str] = ()) -> Iterator[str]:
+    """What in a line of output will differ in the next run, or on another machine.
+
+    Args:
+        line: The line.
+        names: Folders that only this machine has.
 
     Examples:
         >>> list(kinds_in("<object object at 0x7f3a5c0d1b20>"))
@@ -43,7 +92,9 @@ def kinds_in(line: str) -> Iterator[str]:
     for kind, pattern in KINDS.items():
         if re.search(pattern, line):
             yield kind
-    if date.today().isoformat() in line:
+    if names and re.search(_pattern(names), line):
+        yield "a folder of this machine"
+    if re.search(_today(), line):
         yield "the date"
 
 
@@ -57,8 +108,9 @@ def mask(first: str, second: str, exact: bool = False) -> str | None:
         >>> mask("step 1 took 0.31 s", "step 1 took 0.29 s")
         'step 1 took ... s'
     """
+    one, two = _MOVES.sub("\ue000", first), _MOVES.sub("\ue001", second)
     for token in _TOKENS:
-        masked = _masked(re.findall(token, first), re.findall(token, second))
+        masked = _masked(re.findall(token, one), re.findall(token, two))
         if _holds(masked, first, second, exact):
             return masked
     return None

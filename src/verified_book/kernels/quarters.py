@@ -16,13 +16,14 @@ from pathlib import Path
 import zmq
 from sphinx.errors import SphinxError
 
-from verified_book.kernels import inside, sentinel
+from verified_book.kernels import descriptors, inside, sentinel
 
 # Read by the configuration below, inside the kernel.
 VARIABLE = "VERIFIED_BOOK_KERNEL"
 _CONFIGURATION = f"""
 
 os.environ.get("{VARIABLE}") and note_opened(**json.loads(os.environ["{VARIABLE}"]))
+keep_order_in_kernel()
 c = get_config()
 c.InteractiveShellApp.exec_PYTHONSTARTUP = False
 c.HistoryManager.hist_file = ":memory:"
@@ -42,8 +43,10 @@ class Quarters:
         self.sockets = _sockets_work(self.path)
         profile = self.path / "ipython/profile_default"
         profile.mkdir(parents=True)
-        text = Path(inside.__file__).read_text(encoding="utf-8")
-        (profile / "ipython_kernel_config.py").write_text(text + _CONFIGURATION, encoding="utf-8")
+        files = (inside.__file__, descriptors.__file__)
+        modules = [Path(name).read_text(encoding="utf-8") for name in files]
+        text = "\n".join([*modules, _CONFIGURATION])
+        (profile / "ipython_kernel_config.py").write_text(text, encoding="utf-8")
         self._count = 0
         self._reports: int | None = None
         self._sentinel: subprocess.Popen[bytes] | None = None
@@ -81,6 +84,8 @@ class Quarters:
             "IPYTHONDIR": str(self.path / "ipython"),
             "JUPYTER_RUNTIME_DIR": str(self.path),
         }
+        # With it, ipykernel would leave out what child processes print.
+        environment.pop("PYTEST_CURRENT_TEST", None)
         home = Path("~").expanduser()
         if not (home.is_dir() and os.access(home, os.W_OK)):
             # Matplotlib would warn, and make a new folder and list of fonts for each kernel.

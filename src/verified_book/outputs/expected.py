@@ -17,6 +17,8 @@ from verified_book.outputs.shown import REQUIRED, WORDS, pattern_of, text_of
 from verified_book.records import Block, Edit, Failure, Unchecked
 
 _RUN = "verified_book_blocks_run"
+# What a block may have to say for a cell to be held to it at all, the usual first.
+_TO_SAY: tuple[tuple[str, ...], ...] = ((), ("image",), ("html",))
 
 
 class expected_output(nodes.Invisible, nodes.Element):  # noqa: N801  # docutils names its nodes so
@@ -163,10 +165,14 @@ def compare(
         if cell.index in not_run:
             continue
         words = words_of.get(cell.index)
-        if words is None and required and not _raised_in_earnest(cell):
+        if words is None and _is_calm(cell):
+            _demand_error(app, cell, result)
+        elif words is None and required and not _raised_in_earnest(cell):
             _require(app, cell, result)
-        if words is None and cell.index not in {edit.mends.cell for edit in result.edits}:
+        written = {edit.mends.cell: edit.words for edit in result.edits}
+        if words is None and cell.index not in written:
             result.settled.append((cell.source, None, cell.code))
+        words = written.get(cell.index, words)
         checked = cell.index in result.checked
         for piece in cell.shown:
             if checked and piece.takes_part(words or ()):
@@ -178,6 +184,11 @@ def compare(
 
 def _raised_in_earnest(cell: Cell) -> bool:
     return bool(cell.errors) and "raises-exception" not in cell.tags
+
+
+def _is_calm(cell: Cell) -> bool:
+    """Whether a cell is tagged raises-exception and has raised nothing."""
+    return cell.ran and not cell.errors and "raises-exception" in cell.tags
 
 
 def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> None:
@@ -192,13 +203,21 @@ def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> Non
         if agree(want, with_digests_of(want, got), exact="exact" in words):
             result.settled.append((marker.source, marker.want, cell.code))
             return
-    if vacuous:
+    if vacuous and want.strip() and "varies" in words:
+        if got:
+            result.settled.append((marker.source, marker.want, cell.code))
+            return
+        failure = _difference(app, cell, marker, want, got)
+    elif vacuous:
         message = (
             "expect-output: the block agrees with any output"
             if want.strip()
             else "expect-output: the block is empty"
         )
-        remedy = "Write what the reader must see; `...` may stand for a part of it only."
+        remedy = (
+            "Write what the reader must see; `...` may stand for a part of it only, "
+            "or for all where the directive says `varies`."
+        )
         failure = Failure(marker.source, marker.line, message, remedy, cell.index)
     else:
         failure = _difference(app, cell, marker, want, got)
@@ -225,6 +244,21 @@ def _require(app: Sphinx, cell: Cell, result: Comparison) -> None:
         result.failures.append(failure)
 
 
+def _demand_error(app: Sphinx, cell: Cell, result: Comparison) -> None:
+    """Demands an error of a cell that is tagged so and has no block that says otherwise."""
+    message = "the cell is tagged raises-exception, but raised nothing"
+    remedy = "Mend the cell, or remove the tag."
+    words = [found for found in _TO_SAY if text_of(cell.shown, found)]
+    if words:
+        command = app.config.verified_book_accept_command
+        remedy += f" Or let a block say what it shows instead: `{command}` writes it."
+    failure = Failure(cell.source, cell.line, message, remedy, cell.index, True)
+    if accepting.is_on() and words:
+        _mend(cell, (cell.source, cell.line), None, words[0], failure, result, adds=words[0])
+    else:
+        result.failures.append(failure)
+
+
 def _mend(
     cell: Cell,
     place: tuple[str, int],
@@ -232,11 +266,12 @@ def _mend(
     words: tuple[str, ...],
     failure: Failure,
     result: Comparison,
+    adds: tuple[str, ...] = (),
 ) -> None:
     new, got = pattern_of(cell.shown, words, escape), text_of(cell.shown, words)
     if "digest" not in words:
         new, got = without_digests(new), without_digests(got)
-    result.edits.append(Edit(*place, old, cell.code, new, words, failure, got, cell.line))
+    result.edits.append(Edit(*place, old, cell.code, new, words, failure, got, cell.line, adds))
     result.checked.add(cell.index)
 
 

@@ -33,10 +33,7 @@ def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> lis
     found = [(text.count("\n", 0, m.start()) + 1, m[0].strip()) for m in _LOOKS_LIKE.finditer(text)]
     met = Counter(line for path, line in runs_of(app) if path == page)
     as_text = Counter(
-        line.strip()
-        for shown in _texts(doctree, cells)
-        for line in shown.split("\n")
-        if _LOOKS_LIKE.match(line)
+        line.strip() for shown in _texts(doctree, cells) for line in shown.split("\n")
     )
     swallowed = set() if is_rst(app.env) else _in_open_fences(text)
     as_text -= Counter(written for line, written in found if line in swallowed)

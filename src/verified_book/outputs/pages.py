@@ -20,7 +20,7 @@ from verified_book.accepting import twice
 from verified_book.outputs import client, expected, lexical, source
 from verified_book.outputs.cells import Cell, cells_of, unfinished
 from verified_book.outputs.front_matter import page_settings, unreadable
-from verified_book.records import Failure, PageRecord, record_of
+from verified_book.records import Edit, Failure, PageRecord, record_of
 
 logger = logging.getLogger(__name__)
 
@@ -88,8 +88,12 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     record.settled = [
         (str(Path(path).resolve()), old, code) for path, old, code in result.settled if path != page
     ]
-    if record.edits and accepting.is_twice():
-        record.edits = twice.masked(app, cells, record.edits)
+    if accepting.is_twice() and (record.edits or check.checked):
+
+        def wanted(again: list[Cell]) -> list[Edit]:
+            return expected.compare(app, again, markers, check.not_run, required).edits
+
+        record.edits = twice.masked(app, cells, record.edits, wanted)
     if not record.edits:
         record.files = {}
     app.emit("verified-book-page", doctree, check)
@@ -145,7 +149,7 @@ def _noise(app: Sphinx, cells: list[Cell]) -> list[Failure]:
         found.append(Failure(cell.source, cell.line, message, remedy, cell.index, refutes))
 
     for cell in cells:
-        if cell.errors and "raises-exception" not in cell.tags:
+        if "raises-exception" not in cell.tags:
             for traceback in cell.errors:
                 add(
                     cell,
@@ -154,9 +158,6 @@ def _noise(app: Sphinx, cells: list[Cell]) -> list[Failure]:
                     "tag it raises-exception if the reader shall see the error.",
                     refutes=True,
                 )
-        if cell.ran and not cell.errors and "raises-exception" in cell.tags:
-            message = "the cell is tagged raises-exception, but raised nothing"
-            add(cell, message, "Mend the cell, or remove the tag.", refutes=True)
         seen = any(piece.kind == "stderr" for piece in cell.shown) or cell.node is None
         allowed = app.config.verified_book_allow_stderr or "allow-stderr" in cell.tags
         if cell.stderr.strip() and seen and not allowed:

@@ -29,6 +29,7 @@ WORDS = {
     "digest": "what images look like is compared too",
     "html": "the words of HTML that is no table are compared too",
     "stderr": "what the cell wrote to stderr is compared too",
+    "varies": "the block may agree with any output, which counts as not checked",
 }
 """What may stand after the name of an `expect-output` directive."""
 

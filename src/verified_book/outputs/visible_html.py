@@ -6,7 +6,8 @@ _UNSEEN = {"style", "script", "template", "head", "title", "noscript"}
 _DRAWN = {"svg", "math", "canvas", "video", "audio", "object", "iframe"}
 _BREAKS = {"p", "div", "br", "li", "ul", "ol", "pre", "hr", "table", "caption", "section", "figure"}
 _BREAKS |= {"article", "aside", "blockquote", "dd", "details", "dl", "dt", "figcaption", "footer"}
-_BREAKS |= {"form", "header", "legend", "main", "nav", "option", "summary"}
+_BREAKS |= {"form", "header", "legend", "main", "nav", "option", "summary", "address", "fieldset"}
+_BREAKS |= {"hgroup", "menu", "search"}
 _BREAKS |= {f"h{level}" for level in range(1, 7)}
 _VOID = {"br", "hr", "img", "input", "link", "meta", "col", "source", "wbr"}
 _CELL = {"td", "th"}
@@ -65,7 +66,7 @@ class _Words(HTMLParser):
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
         """What browsers take for a comment; the parser of Python would raise an error."""
-        return self.parse_bogus_comment(i, bool(report))
+        return self.parse_bogus_comment(i)
 
     def _break(self) -> None:
         """Ends a line, or a word in a cell."""

@@ -15,6 +15,11 @@ CASES = {
     "an ellipsis before what changed": ("a\n...\nend 1", "a\n1\n2\nend 2", "a\n...\nend 2"),
     "an ellipsis after what changed": ("head 1\n...\nb", "head 2\n1\n2\nb", "head 2\n...\nb"),
     "an ellipsis at the end": ("head 1\n...", "head 2\n1\n2", "head 2\n..."),
+    "an ellipsis before what changed a little": (
+        "loss 1\n...\ndone 1",
+        "loss 2\nstep\ndone 2\nbye",
+        "loss 2\n...\ndone 2\nbye",
+    ),
     "two ellipses": ("a\n...\nm\n...\nold", "a\n1\nm\n2\n3\nnew", "a\n...\nm\n...\nnew"),
     "an ellipsis over several lines": (
         "tensor([[1., ...\n 9.]])\nold",

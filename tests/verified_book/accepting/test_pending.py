@@ -61,6 +61,7 @@ class Books:
         """As much of Sphinx as is needed."""
         config = SimpleNamespace(
             source_encoding=self.encoding,
+            verified_book_accept_command="accept",
             source_suffix={".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"},
         )
         env = SimpleNamespace(
@@ -157,13 +158,17 @@ def test_one_edit_that_is_refused_leaves_the_others(books: Books):
     ]
 
 
-def test_a_write_that_would_change_more_is_refused(books: Books, monkeypatch: pytest.MonkeyPatch):
-    page = books.write("page.rst", RST_PAGE)
+@pytest.mark.parametrize("more", ["more\n", "\n"])
+def test_a_write_that_would_change_more_is_refused(
+    books: Books, monkeypatch: pytest.MonkeyPatch, more: str
+):
+    text = f"{RST_PAGE}\nEnd.\n"
+    page = books.write("page.rst", text)
     write = Rst.new_block
-    monkeypatch.setattr(Rst, "new_block", lambda *args: [*write(*args), "more\n"])
+    monkeypatch.setattr(Rst, "new_block", lambda *args: [*write(*args), more])
     books.ask("page.rst", {1: "new", 2: "more"})
     books.accept()
-    assert page.read_text() == RST_PAGE.replace("old", "new")
+    assert page.read_text() == text.replace("old", "new")
     assert books.reasons() == ["page, line 9: the page would read as one with other text"]
 
 
@@ -175,6 +180,29 @@ def test_a_page_that_was_saved_meanwhile_keeps_what_was_saved(books: Books):
     assert page.read_text() == "saved"
     reason = "it has been changed since it was read, and what was saved is kept"
     assert [text.partition(": ")[2] for text in books.reasons()] == [reason, reason]
+
+
+def test_each_edit_has_one_reason(books: Books):
+    books.encoding = "latin-1"
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "日本", 2: "more"})
+    page.write_text("saved")
+    books.accept()
+    first, second = books.reasons()
+    assert "which iso8859-1 cannot write" in first
+    assert "it has been changed since it was read" in second
+
+
+def test_a_cell_may_load_its_code_from_beside_its_page(books: Books):
+    books.write("code.py", "1")
+    text = MD_PAGE.replace("\n1\n", "\n:load: code.py\n")
+    page = books.write("page.md", text)
+    record = books.record("page.md")
+    spans = markdown(path=page).spans(text)
+    record.edits.append(edit(spans, 1, "new", source=str(page)))
+    books.accept()
+    assert books.reasons() == []
+    assert page.read_text() == text.replace("old", "new")
 
 
 def test_two_runs_at_once_agree(books: Books, log: pytest.LogCaptureFixture):
@@ -257,7 +285,8 @@ def test_what_will_differ_is_warned_of_after_all_is_written(
     *written, warning = log.records
     assert [record.levelname for record in written] == ["INFO", "INFO"]
     assert warning.getMessage() == (
-        "verified_book: a timing was accepted, and will differ next time: Wall time: 3 s"
+        "verified_book: a timing was accepted, and will differ next time: Wall time: 3 s\n"
+        "  Remedy: Write `...` for it, as `accept --twice` does for what moves."
     )
     assert (warning.type, warning.subtype) == ("verified_book", "volatile")
     assert warning.location == f"page:{FRONT_MATTER.count(chr(10)) + 10}"
@@ -411,7 +440,12 @@ def test_a_page_that_a_parser_cannot_read_is_refused(books: Books, monkeypatch: 
 
 @pytest.mark.parametrize(
     ("value", "on"),
-    [("1", True), ("yes", True), ("dry", True), *((no, False) for no in ("", "0", "No", "off"))],
+    [
+        ("1", True),
+        ("yes", True),
+        ("dry", True),
+        *((no, False) for no in ("", "0", "No", "off", "false")),
+    ],
 )
 def test_zero_does_not_accept(monkeypatch: pytest.MonkeyPatch, value: str, on: bool):
     monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", value)

@@ -1,5 +1,7 @@
 """Cells and blocks of reStructuredText pages are found in whatever they are nested."""
 
+from typing import Any
+
 import pytest
 
 from tests.verified_book.accepting.edits import RST, accepted, edit, reason, summary
@@ -56,6 +58,20 @@ def test_a_block_is_written_below_a_list_marker():
     new = accepted(text, RST, {0: "1", 1: "2"})
     block = "\n       .. expect-output::\n\n          {}\n"
     assert new == text.replace("1\n", "1\n" + block.format(1)) + block.format(2)
+
+
+@pytest.mark.parametrize("head", [":name: ", "-x  ", ".. [1] "])
+def test_a_block_is_written_below_what_its_cell_shares_a_line_with(head: str):
+    indent = " " * len(head)
+    text = f"{head}.. code-cell::\n\n{indent}   1\n\n{indent}Text\n"
+    block = f"\n{indent}.. expect-output::\n\n{indent}   2\n"
+    assert accepted(text, RST, {0: "2"}) == text.replace("1\n\n", f"1\n{block}\n")
+
+
+def test_what_docutils_warns_of_below_a_block_does_not_hinder_it():
+    text = f"{CELL}\nTitle\n==\n"
+    new = accepted(text, RST, {0: "1"})
+    assert new == text.replace(CELL, f"{CELL}\n.. expect-output::\n\n   1\n")
 
 
 NOT_FOUND = {
@@ -199,3 +215,14 @@ def test_a_change_that_would_change_more_than_the_block_is_refused(monkeypatch: 
     ):
         monkeypatch.setattr(type(RST), "new_block", lambda self, *args, wrong=wrong: wrong(*args))
         assert reason(text, RST, {0: "1"}).startswith("the page would read as one with")
+
+
+def test_a_change_that_would_take_the_last_line_break_is_refused(monkeypatch: pytest.MonkeyPatch):
+    write = type(RST).new_block
+
+    def unended(*args: Any) -> list[str]:
+        *lines, last = write(*args)
+        return [*lines, last.rstrip("\n")]
+
+    monkeypatch.setattr(type(RST), "new_block", unended)
+    assert reason(CELL, RST, {0: "1"}) == "the page would read as one with other text"

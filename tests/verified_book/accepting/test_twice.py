@@ -9,7 +9,7 @@ from verified_book.accepting import twice
 from verified_book.outputs.shown import Piece
 from verified_book.records import Edit, Failure
 
-APP: Any = SimpleNamespace(env=SimpleNamespace(docname="page"))
+APP: Any = SimpleNamespace(env=SimpleNamespace(docname="page"), srcdir="/books/mine")
 IMAGE = "image/png 4 x 3"
 DIGESTS = ["0" * 64, f"{'0' * 63}1", "f" * 64]
 
@@ -32,7 +32,8 @@ def after(monkeypatch: pytest.MonkeyPatch, asked: Edit, *pieces: Piece) -> str:
     [
         ("a 1\nb", (), Piece("text", "a 1\nb"), "a 1\nb"),
         ("a 1\nb", (), Piece("text", "a 2\nb"), "a ...\nb"),
-        ("a 1", (), Piece("text", "b 2"), ""),
+        ("a 1", (), Piece("text", "b 2"), "..."),
+        ("a 1", (), Piece("text", ""), ""),
         ("a 1", (), Piece("stderr", "a 2"), ""),
         ("a 1", ("stderr",), Piece("stderr", "a 2"), "a ..."),
         ("a  b", (), Piece("text", "a b"), "a  b"),
@@ -64,10 +65,41 @@ def test_a_second_run_that_fails_masks_nothing_and_says_so(monkeypatch: pytest.M
     def fail(*args: Any) -> None:
         raise RuntimeError("the kernel died")
 
-    warnings: list[tuple[Any, ...]] = []
+    warnings: list[Any] = []
     monkeypatch.setattr(twice, "second_run", fail)
-    monkeypatch.setattr(twice.logger, "warning", lambda *args, **kwargs: warnings.append(args))
+    monkeypatch.setattr(
+        twice.logger, "warning", lambda *args, **words: warnings.append([*args, words])
+    )
     asked = [edit("a")]
     assert twice.masked(APP, [], asked) == asked
     assert "the second run failed, so nothing is masked" in warnings[0][0]
     assert str(warnings[0][1]) == "the kernel died"
+    kind = {"type": "verified_book", "subtype": "volatile"}  # by which it can be suppressed
+    assert warnings[0][2] == {"location": "page", **kind}
+
+
+def test_what_has_nothing_in_common_is_said_to_vary(monkeypatch: pytest.MonkeyPatch):
+    cell: Any = SimpleNamespace(index=3, shown=[Piece("text", "b 2")])
+    monkeypatch.setattr(twice, "second_run", lambda app, cells: [cell])
+    (found,) = twice.masked(APP, [], [edit("a 1", ("image",))])
+    assert (found.new, found.words, found.adds) == ("...", ("image", "varies"), ("varies",))
+
+
+def test_a_block_that_agrees_with_the_first_run_alone_is_masked(monkeypatch: pytest.MonkeyPatch):
+    first, second = (
+        SimpleNamespace(index=3, shown=[Piece("text", text)]) for text in ("7 steps", "8 steps")
+    )
+    cells: Any = [first]
+    monkeypatch.setattr(twice, "second_run", lambda app, cells: [second])
+    (found,) = twice.masked(APP, cells, [], lambda again: [edit("8 steps")])
+    assert found.new == "... steps"
+
+
+def test_folders_of_this_machine_are_masked(monkeypatch: pytest.MonkeyPatch):
+    text = "in /books/mine/data"
+    assert after(monkeypatch, edit(text), Piece("text", text)) == "in .../data"
+    text = "/books/mine"
+    cell: Any = SimpleNamespace(index=3, shown=[Piece("text", text)])
+    monkeypatch.setattr(twice, "second_run", lambda app, cells: [cell])
+    (found,) = twice.masked(APP, [], [edit(text)])
+    assert (found.new, found.words) == ("...", ("varies",))

@@ -1,12 +1,14 @@
 """What differs from run to run is named, and masked after two runs."""
 
+import sys
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verified_book.accepting.volatile import kinds_in, mask, mask_lines
+from verified_book.accepting.volatile import folders, kinds_in, mask, mask_lines, without_places
 from verified_book.matching import agree, is_vacuous
 
 NAMED = [
@@ -53,13 +55,41 @@ def test_what_will_not_differ_is_not_named(line: str):
     assert list(kinds_in(line)) == []
 
 
+def test_folders_of_this_machine_are_named_and_masked(tmp_path: Path):
+    names = folders(tmp_path)
+    line = f"'{tmp_path}/data', {sys.prefix}, {tmp_path}-b /x{tmp_path}"
+    assert list(kinds_in(str(tmp_path / "a"), names))[-1] == "a folder of this machine"
+    assert without_places(line, names) == f"'.../data', ..., {tmp_path}-b /x{tmp_path}"
+    assert without_places("a/b", names) == without_places("a/b", ()) == "a/b"
+    assert "/" not in folders("/")
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%Y-%m-%d", "%d %b %Y", "%a, %d %b %Y", "%B %d, %Y", "%A, %B %d, %Y", "%d/%m/%Y", "%a %b %d"],
+)
+def test_this_day_is_named_and_masked(form: str):
+    line = f"on {date.today().strftime(form)} it rained"
+    assert list(kinds_in(line)) == ["the date"]
+    assert without_places(line, ()) == "on ... it rained"
+    other = f"on {date(1999, 3, 4).strftime(form)} it rained"
+    assert without_places(other, ()) == other
+
+
 @pytest.mark.parametrize(
     ("first", "second", "masked"),
     [
         ("step 1 took 0.31 s", "step 1 took 0.29 s", "step 1 took ... s"),
+        ("at 01:31:19 a", "at 01:32:19 a", "at ... a"),
+        (
+            "3 μs ± 1 ns per loop (of 7 runs, 1,000 loops each)",
+            "4 μs ± 2 ns per loop (of 7 runs, 1,000 loops each)",
+            "... per loop (of 7 runs, ...)",
+        ),
+        ("a Sun Nov 22 01:31:19 2026 b", "a Sun Nov 22 01:31:20 2026 b", "a ... b"),
         ("<A at 0x7f3a>", "<A at 0x7f11>", "<A at ...>"),
         ("loss=0.31, acc=0.5", "loss=0.22, acc=0.6", "loss=..., acc=..."),
-        ("at 12:30:59 ok", "at 12:31:02 ok", "at 12:... ok"),
+        ("at 12:30:59 ok", "at 12:31:02 ok", "at ... ok"),
         ("id 9f1b-7a21-4c3d", "id 1c02-77aa-0f3d", "id ..."),
         ("a\nb 1\nc", "a\nb 2\nc", "a\nb ...\nc"),
         ("value 3. end", "value 4. end", "value ... end"),

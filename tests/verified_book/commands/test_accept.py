@@ -50,5 +50,19 @@ def test_what_moves_is_masked_and_what_no_block_can_mend_fails(command: Command,
     said = command("accept", "--twice", "docs/page.md")
     assert said.status == 1
     assert said.out.startswith("verified_book: rewrote 1 expected block(s) in docs/page.md\n")
-    assert "docs/page.md:18: ERROR: expect-output: no code cell directly before it" in said.out
-    assert "```{expect-output}\nat\n...\n```" in (tmp_path / "docs/page.md").read_text()
+    page = (tmp_path / "docs/page.md").read_text()
+    assert "```{expect-output}\nat\n...\n```" in page
+    line = page[: page.index("lost")].count("\n")  # of the page as it has become
+    assert f"docs/page.md:{line}: ERROR: expect-output: no code cell directly before it" in said.out
+
+
+def test_of_two_equal_cells_in_an_included_file_one_may_have_its_block(
+    command: Command, tmp_path: Path
+):
+    cell = ".. code-cell::\n\n   6 * 7\n"
+    block = "\n.. expect-output::\n\n   42\n"
+    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]'})
+    write(tmp_path, {"docs/index.rst": "Two\n===\n\n.. include:: part.txt\n"})
+    write(tmp_path, {"docs/part.txt": f"{cell}{block}\n{cell}"})
+    said = command("accept", "docs/index.rst")
+    assert (tmp_path / "docs/part.txt").read_text() == f"{cell}{block}\n{cell}{block}", said.out

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.commands.conftest import DIFFERENCE, GREEN, RED, Command, write
-from verified_book.commands import cli
+from verified_book.commands import books, cli, running
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
@@ -263,3 +263,39 @@ def test_the_command_line_itself(tmp_path: Path):
         0,
         "1 page, 0 outputs checked, 0 not checked, no failure\n",
     )
+
+
+def test_each_page_is_named_once_when_it_is_its_turn(command: Command, tmp_path: Path):
+    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": "# Index"})
+    write(tmp_path, {"docs/a.md": "# A\n\n```{include} part.md\n```\n", "docs/part.md": "Text.\n"})
+    book = books.book_of(tmp_path / "docs")
+    named: list[str] = []
+    listener = running.Listener(warn=named.append, reads=named.append, says=named.append)
+    running.run(books.Request(book, [tmp_path / "docs/a.md"], []), listener)
+    assert named == ["docs/a.md"]
+
+
+def test_a_character_that_ends_lines_for_some_tools_only(command: Command, tmp_path: Path):
+    prose = "# Prose\n\nno\u2028cell\n"
+    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": prose})
+    write(tmp_path, {"docs/red.md": RED + "\na\u2028b\x0cc\n"})
+    said = command("check", "docs")
+    line = RED.count("\n") + 2
+    assert [text for text in said.out.splitlines() if "a character U+" in text] == [
+        f"docs/red.md:{line}: ERROR: the page has a character U+2028 (line separator)",
+        f"docs/red.md:{line}: ERROR: the page has a character U+000C (a control character)",
+    ]
+    assert "Take it out, or write it as an escape" in said.out
+
+
+@pytest.mark.parametrize("suppressed", [False, True])
+def test_blocks_of_a_page_that_is_not_run_are_warned_of_by_a_name(
+    command: Command, tmp_path: Path, suppressed: bool
+):
+    conf = 'extensions = ["verified_book"]\nnb_execution_excludepatterns = ["red*"]\n'
+    conf += f"suppress_warnings = {['verified_book.skipped'] if suppressed else []}\n"
+    write(tmp_path, {"docs/conf.py": conf, "docs/red.md": RED})
+    said = command("check", "docs/red.md")
+    assert said.status == 0
+    warned = "1 expected block(s) not checked, since the page is not executed" in said.err
+    assert warned is not suppressed

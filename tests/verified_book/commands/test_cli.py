@@ -1,11 +1,13 @@
 """The command line teaches, and what it prints suits where it prints it."""
 
 import io
+from pathlib import Path
 
 import pytest
 
-from tests.verified_book.commands.conftest import Command
+from tests.verified_book.commands.conftest import Command, write
 from verified_book import __version__, settings
+from verified_book.commands import running
 from verified_book.commands.reporting import Terminal
 from verified_book.records import Failure
 
@@ -111,3 +113,21 @@ def test_a_log_does_not():
     err = io.StringIO()
     Terminal(io.StringIO(), err).reads("a.md")
     assert err.getvalue() == ""
+
+
+def test_help_names_the_port_of_the_server(command: Command):
+    assert "default: 8000, or a free one" in command("watch", "--help").out
+
+
+def test_a_run_is_told_all_that_was_asked_for(command: Command, tmp_path: Path, monkeypatch):
+    write(tmp_path, {"page.md": "# No cells\n"})
+    told = []
+
+    def run(request: object, listener: object, *options: object) -> running.Outcome:
+        told.append(options)
+        return running.Outcome()
+
+    monkeypatch.setattr(running, "run", run)
+    for arguments in ("check -j 3", "accept", "accept --dry-run --jobs 2", "accept --twice"):
+        assert command(*arguments.split(), "page.md").status == 0
+    assert told == [("0", False, 3), ("1", False, 1), ("dry", False, 2), ("1", True, 1)]

@@ -19,7 +19,7 @@ import pytest
 
 from tests.verified_book.commands.conftest import RED, Command, write
 from verified_book.commands import watching
-from verified_book.commands.books import CommandError
+from verified_book.commands.books import Book, CommandError
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
@@ -179,3 +179,54 @@ def test_a_red_book_is_served_and_built_again_until_it_is_interrupted(watch: Wat
     assert watch.process.wait(timeout=20) == 0
     assert "no longer watching" in watch.said("no longer")
     assert watch.lines.empty()
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a.md"], "a.md"),
+        (["c.md", "a.md", "b.md", "a.md"], "a.md, b.md, c.md"),
+        (["a.md", "b.md", "c.md", "d.md", "e.md"], "a.md, b.md, c.md and 2 more"),
+    ],
+)
+def test_what_has_changed_is_named(monkeypatch, capsys, names: list[str], said: str):
+    built: list[list[str]] = []
+    monkeypatch.setattr(watching, "_build", lambda arguments, address: built.append(arguments))
+    watching._rebuild(["page"], "", changed_paths=[Path(name).resolve() for name in names])
+    assert capsys.readouterr().out == f"\nchanged: {said}\n"
+    assert built == [["page"]]
+
+
+class Stubborn:
+    """A process that ends once it was told to often enough."""
+
+    def __init__(self, times: int) -> None:
+        self.times, self.told = times, list[int]()
+
+    def send_signal(self, number: int) -> None:
+        self.told.append(number)
+
+    def wait(self, timeout: float) -> None:
+        if len(self.told) < self.times:
+            raise subprocess.TimeoutExpired("build", timeout)
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+def test_a_build_that_goes_on_is_told_to_end(times: int):
+    process = Stubborn(times)
+    watching._end(process)
+    assert process.told == [signal.SIGINT, signal.SIGTERM][:times]
+
+
+def test_the_address_of_a_page_by_itself_leads_to_it(tmp_path: Path, monkeypatch):
+    pytest.importorskip("sphinx_autobuild")
+    served = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **options: served.append((app, options)))
+    for alone in ("page.md", ""):
+        book = Book(tmp_path, "page", alone)
+        watching._serve(book, [tmp_path], tmp_path, "127.0.0.1:8000", lambda **paths: None)
+    (page, options), (others, _) = served
+    (first,) = [route for route in page.routes if route.path == "/"]
+    assert first.endpoint(None).headers["location"] == "/page.html"
+    assert not [route for route in others.routes if route.path == "/"]
+    assert (options["host"], options["port"]) == ("127.0.0.1", 8000)

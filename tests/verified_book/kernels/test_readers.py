@@ -110,3 +110,21 @@ def let_go(pipe: Connection) -> None:
 
 def test_a_lifeline_that_was_closed():
     assert in_a_process(let_go) == ("closed", 0)
+
+
+def hold_twice(lifeline: readers.Lifeline, pipe: Connection) -> None:
+    lifeline.hold()
+    lifeline.hold()  # as in a process that a reader forks
+    pipe.send("goes on")
+
+
+def fork_one(pipe: Connection) -> None:
+    child = get_context("fork").Process(target=hold_twice, args=(readers.Lifeline(), pipe))
+    child.start()
+    child.join(10)
+    if child.exitcode:
+        pipe.send("has ended")
+
+
+def test_a_lifeline_is_held_once():
+    assert in_a_process(fork_one) == ("goes on", 0)

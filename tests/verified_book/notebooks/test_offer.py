@@ -4,9 +4,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from docutils import nodes
+from nbformat import v4
 
 from tests.verified_book import forks
 from tests.verified_book.books import run
+from verified_book.notebooks.offer import assemble
 
 pytestmark = pytest.mark.xdist_group("notebooks")
 
@@ -177,6 +180,7 @@ def test_menu_offers_it(site, name):
     page = site.joinpath(f"{name}.html").read_text()
     up = "../" * name.count("/")
     assert f'href="{up}_sources/{name}.ipynb"' in page
+    assert "notebook-download" not in page  # the menu is enough
 
 
 def test_a_page_without_cells_offers_none(site):
@@ -238,3 +242,30 @@ def test_it_goes_when_the_cells_go(book, site):
     book.joinpath("brief.md").write_text("# No cells\n")
     build(book)
     assert not offered.exists()
+
+
+INPUT, OUTPUT = {"source_hidden": True}, {"outputs_hidden": True}
+
+
+@pytest.mark.parametrize(
+    ("tag", "folded"),
+    [
+        *[(tag, INPUT) for tag in ("hide-input", "remove-input", "remove_input")],
+        *[(tag, OUTPUT) for tag in ("hide-output", "remove-output", "remove_output")],
+        *[(tag, INPUT | OUTPUT) for tag in ("hide-cell", "remove-cell", "remove_cell")],
+        ("mine", None),
+    ],
+)
+def test_what_a_tag_hides_on_the_page_is_folded(tag, folded):
+    ran = v4.new_notebook(cells=[v4.new_code_cell("1", metadata={"tags": [tag]})])
+    (cell,) = assemble(ran, []).cells
+    assert cell.metadata.get("jupyter") == folded
+
+
+def test_prose_stays_together_up_to_a_heading_or_a_cell():
+    ran = v4.new_notebook(cells=[v4.new_code_cell("first"), v4.new_code_cell("not shown")])
+    cell = nodes.container(nb_element="cell_code", cell_index=0)
+    notebook = assemble(ran, ["Before.", "More.", "# One", "Text.", cell, "After.", "## Two"])
+    assert [cell.source for cell in notebook.cells] == [
+        *["Before.\n\nMore.", "# One\n\nText.", "first", "After.", "## Two", "not shown"]
+    ]

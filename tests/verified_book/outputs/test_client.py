@@ -1,7 +1,12 @@
 """The notebook that is kept while its page is read."""
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 from nbformat import NotebookNode, v4
 
+from verified_book.outputs import client
 from verified_book.outputs.client import joined
 
 
@@ -23,3 +28,21 @@ def test_other_outputs_stay_where_they_stood():
     outputs = [stream("a"), stream("b", "stderr"), stream("c", "stderr"), shown, stream("d"), error]
     assert texts(*outputs) == ["a", "bc", "display_data", "d", "error"]
     assert texts() == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "outputs", "executed"),
+    [
+        ({"mtime": 1.0}, [], True),  # its cells print nothing
+        ({"mtime": 1.0}, [stream("a")], True),
+        (None, [stream("a")], True),  # stored in the notebook
+        (None, [], False),
+    ],
+)
+def test_a_page_was_executed_if_its_cells_ran_or_have_outputs(
+    metadata: dict[str, Any] | None, outputs: list[NotebookNode], executed: bool
+):
+    notebook = v4.new_notebook(cells=[v4.new_markdown_cell(), v4.new_code_cell(outputs=outputs)])
+    kept = SimpleNamespace(exec_metadata=metadata, notebook=notebook)
+    app: Any = SimpleNamespace(env=SimpleNamespace(temp_data={client._KEY: kept}))
+    assert client.was_executed(app) is executed

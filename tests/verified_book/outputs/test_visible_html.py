@@ -45,6 +45,18 @@ def test_words_without_a_table(html, text):
     assert visible_text(html) == (text, False)
 
 
+BLOCKS = """
+address article aside blockquote caption dd details div dl dt fieldset figcaption figure footer form
+h1 h2 h3 h4 h5 h6 header hgroup legend li main menu nav ol option p pre search section
+summary ul
+"""
+
+
+@pytest.mark.parametrize("name", BLOCKS.split())
+def test_what_browsers_set_apart_has_lines_of_its_own(name):
+    assert visible_text(f"a<{name}>b</{name}>c")[0] == "a\nb\nc"
+
+
 @pytest.mark.parametrize(
     ("html", "text"),
     [

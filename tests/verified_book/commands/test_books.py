@@ -1,0 +1,95 @@
+"""Which folder is a book, and where its builds lie."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.verified_book.commands.conftest import write
+from verified_book.commands.books import Book, book_at, book_of, has_cells, scratch
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        (["_config.yml", "_toc.yml"], "Jupyter Book"),
+        (["_config.yml", "_toc.yml", "conf.py"], "Jupyter Book"),
+        (["_toc.yml", "conf.py"], "Sphinx"),
+        (["conf.py"], "Sphinx"),
+        (["_config.yml"], None),  # as a site of Jekyll has it
+        (["_toc.yml"], None),
+        ([], None),
+    ],
+)
+def test_a_book_is_known_by_its_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], kind: str | None
+):
+    monkeypatch.setitem(sys.modules, "jupyter_book.config", sys)  # whether or not it is there
+    write(tmp_path, dict.fromkeys(files, ""))
+    found = book_at(tmp_path)
+    assert (found and found.kind) == kind
+    assert found is None or found.folder == tmp_path
+
+
+def test_the_nearest_book_of_the_repository_is_that_of_a_page(tmp_path: Path):
+    write(tmp_path, {"conf.py": "", "a/conf.py": "", "a/b/page.md": "", "a/b/c/page.md": ""})
+    page = tmp_path / "a/b/page.md"
+    assert book_of(page) == book_of(page.parent) == Book(tmp_path / "a", "Sphinx")
+    inner = tmp_path / "a/b/c/page.md"
+    (inner.parent / ".git").mkdir()
+    assert book_of(inner) == Book(inner.parent, "page", "page.md")
+    assert book_of(inner.parent) == Book(inner.parent, "page")
+
+
+@pytest.mark.parametrize(
+    ("folder", "files", "builds"),
+    [
+        ("docs", {"docs/conf.py": "exclude_patterns = ['_build']"}, "docs/_build"),
+        ("docs", {"docs/conf.py": "", "docs/_build/html/index.html": ""}, "docs/_build"),
+        ("docs/source", {"docs/source/conf.py": "", "docs/build/x": ""}, "docs/build"),
+        ("docs/source", {"docs/source/conf.py": "'_build'"}, "docs/source/_build"),
+        ("docs", {"docs/conf.py": ""}, None),
+        ("other", {"other/conf.py": "", "build/x": ""}, None),
+    ],
+)
+def test_builds_lie_where_the_book_has_them_and_else_apart(
+    tmp_path: Path, folder: str, files: dict[str, str], builds: str | None
+):
+    write(tmp_path, files)
+    found = Book(tmp_path / folder, "Sphinx").builds()
+    if builds is None:
+        assert not found.is_relative_to(tmp_path)
+        assert found.name.startswith(f"{Path(folder).name}-")
+        assert found != Book(tmp_path / "another", "page", "page.md").builds()
+    else:
+        assert found == tmp_path / builds
+
+
+def test_a_folder_for_a_run_lies_beside_the_builds_and_may_be_there(tmp_path: Path):
+    write(tmp_path, {"conf.py": "'_build'"})
+    for _ in range(2):
+        with scratch(Book(tmp_path, "Sphinx")) as folder:
+            assert folder == tmp_path / "_build/verified_book"
+        assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "found"),
+    [
+        ("page.md", b"```{code-cell}\n", True),
+        ("page.rst", b".. expect-output::\n", True),
+        ("page.md", b"caf\xe9, code-cell", True),  # in whatever encoding
+        ("page.md", b"# No cells\n", False),
+        ("page.txt", b"code-cell", False),
+        ("page.ipynb", b"{}", True),
+    ],
+)
+def test_what_looks_like_a_page_with_cells(tmp_path: Path, name: str, data: bytes, found: bool):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert has_cells(path) is found
+
+
+def test_a_folder_that_is_named_as_a_page_has_no_cells(tmp_path: Path):
+    (tmp_path / "page.md").mkdir()
+    assert not has_cells(tmp_path / "page.md")

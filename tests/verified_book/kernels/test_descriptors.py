@@ -1,0 +1,114 @@
+"""What child processes print, in a stream as ipykernel has it."""
+
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from verified_book.kernels import descriptors
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="no pipes to wait for")
+
+
+class Stream:
+    """As much of ipykernel's stream as is needed."""
+
+    def __init__(self, watched: bool = True) -> None:
+        self._fid, self.end = os.pipe()
+        self._original_stdstream_copy = os.open(os.devnull, os.O_WRONLY)
+        self._should_watch = watched
+        self._exc = None
+        self.texts: list[str] = []
+        self.sent: list[str] = []
+
+    def _is_master_process(self) -> bool:
+        return True
+
+    def _watch_pipe_fd(self) -> None:
+        raise NotImplementedError
+
+    def write(self, text: str) -> int:
+        self.texts.append(text)
+        return len(text)
+
+    def flush(self) -> None:
+        self.sent.append("".join(self.texts))
+
+
+@pytest.fixture
+def streams() -> Any:
+    """A class of streams that keep the order."""
+
+    class Ordered(Stream):
+        write, flush, _watch_pipe_fd = Stream.write, Stream.flush, Stream._watch_pipe_fd
+
+    descriptors.keep_order(Ordered)
+    return Ordered
+
+
+def test_what_a_child_printed_comes_before_what_is_written_next(streams: Any):
+    stream = streams()
+    stream.write("a")
+    os.write(stream.end, b"b")
+    assert stream.write("c") == 1
+    assert stream.texts == ["a", "b", "c"]
+
+
+def test_a_flush_sends_what_a_child_printed(streams: Any):
+    stream = streams()
+    os.write(stream.end, b"late")
+    stream.flush()
+    assert stream.sent == ["late"]
+
+
+def test_a_letter_that_is_read_in_parts_is_one(streams: Any):
+    stream = streams()
+    for byte in "é".encode():
+        os.write(stream.end, bytes([byte]))
+        stream.flush()
+    assert stream.texts == ["é"]
+
+
+def test_it_is_read_when_nobody_listens_outside(streams: Any):
+    stream = streams()
+    os.close(stream._original_stdstream_copy)
+    os.write(stream.end, b"b")
+    stream.write("c")
+    assert stream.texts == ["b", "c"]
+
+
+def test_a_stream_that_is_not_redirected_has_no_pipe(streams: Any):
+    stream = streams(watched=False)
+    os.write(stream.end, b"b")
+    stream.write("c")
+    assert stream.texts == ["c"]
+
+
+@pytest.mark.parametrize("ends", ["closed", "no longer watched"])
+def test_the_thread_reads_and_ends(streams: Any, ends: str):
+    stream = streams()
+    came = threading.Event()
+    stream.texts = type("Texts", (list,), {"append": lambda own, text: came.set()})()
+    thread = threading.Thread(target=stream._watch_pipe_fd, daemon=True)
+    thread.start()
+    os.write(stream.end, b"b")
+    assert came.wait(10)
+    stream._should_watch = ends == "closed"
+    if ends == "closed":
+        os.close(stream.end)
+    else:
+        os.write(stream.end, b"\0")
+    thread.join(10)
+    assert not thread.is_alive()
+    assert stream._exc is None
+
+
+def test_the_ipykernel_that_is_installed_can_be_told(monkeypatch: pytest.MonkeyPatch):
+    from ipykernel.iostream import OutStream
+
+    before = {name: vars(OutStream)[name] for name in ("write", "flush", "_watch_pipe_fd")}
+    for name, function in before.items():
+        monkeypatch.setattr(OutStream, name, function)  # to be given back
+    descriptors.keep_order_in_kernel()
+    assert all(vars(OutStream)[name] is not function for name, function in before.items())
