@@ -82,9 +82,7 @@ def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
     rows: list[list[nodes.Element]] = []
     for claim in claims:
         to_claim, to_chapter = (
-            make_refnode(
-                app.builder, docname, claim.page, claim.anchor, nodes.inline("", words), claim.text
-            )
+            make_refnode(app.builder, docname, claim.page, claim.anchor, nodes.inline("", words))
             for words in (claim.id, app.env.titles[claim.page].astext())
         )
         state = "broken" if claim.broken else claim.verdict
