@@ -44,10 +44,13 @@ def _measured(part: str, evidence: list[Evidence]) -> str:
         verb = "differs by" if part == "statement" else "off by"
         found.append(f"{verb} {readable(different.error)}")
     found += dict.fromkeys(e.text.partition(":")[0] for e in evidence if e.kind == "raises")
-    laws = list(dict.fromkeys(e.text for e in evidence if e.kind == "holds"))
-    if laws and not found:
-        found = [laws[0].removeprefix("holds: ") if len(laws) == 1 else f"{len(laws)} laws"]
     tried = in_count(strength(evidence))
+    laws = dict.fromkeys(
+        e.text.removesuffix(f", {in_count(e.strength)}") for e in evidence if e.kind == "holds"
+    )
+    if laws and not found:
+        found = [*laws] if len(laws) == 1 else [f"{len(laws)} laws"]
+        found[0] = found[0].removeprefix("holds: ")
     return ", ".join(filter(None, ["; ".join(found) or "what its cells assert and print", tried]))
 
 
@@ -77,7 +80,6 @@ def in_count(found: Strength) -> str:
         "all": f"all {number} values",
         "search": f"{number} inputs searched",
         "draws": f"over {number} draws",
-        "count": "counted",
     }
     return words.get(found.kind, "")
 

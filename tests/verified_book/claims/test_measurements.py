@@ -86,6 +86,16 @@ def test_a_number_of_its_main_part_stands_for_a_claim(verdict, evidence, found):
         ("fails", [PRINTED, OFF], ["as printed: NameError", "as stated: off by 2"]),
         ("holds", [LAW, LAW], ["holds: rows sum to 1"]),
         ("holds", [LAW, replace(LAW, text="holds: so do columns")], ["holds: 2 laws"]),
+        (
+            "holds",
+            [replace(LAW, strength=DRAWS, text="holds: rows sum to 1, over 200 draws")],
+            ["holds: rows sum to 1, over 200 draws"],
+        ),
+        (
+            "holds",
+            [replace(LAW, strength=Strength("count"), text="holds: 3 counted, 3 expected")],
+            ["holds: 3 counted, 3 expected"],
+        ),
         ("holds", [LAW, EQUAL], ["holds: 1e-07 of 1e-06 allowed"]),
         (
             "holds",
