@@ -14,18 +14,21 @@ def lines(claim: Claim) -> list[str]:
     """The evidence of a claim, a line for each of its parts, in its own words."""
     if claim.broken:
         return ["Not proven in this build: see its log."]
-    by_label: dict[tuple[str, str], list[Evidence]] = {}
-    for each in claim.evidence:
-        by_label.setdefault((each.part, each.label), []).append(each)
     main = main_part(claim)
-    order = (main, *(part for part in ("statement", "instead", "condition") if part != main))
+    by_line: dict[tuple[str, str], list[Evidence]] = {}
+    for each in claim.evidence:
+        part, label = each.part, each.label
+        if part == "statement" != main:  # what is true in place of what was stated
+            part, label = "instead", "instead"
+        by_line.setdefault((part, label), []).append(each)
+    order = (main, *(part for part in ("counterexample", "instead", "condition") if part != main))
     found = []
     for part in order:
-        for (of, label), evidence in by_label.items():
+        for (of, label), evidence in by_line.items():
             if of == part:
-                title = "instead" if part == "statement" != main else label
-                derived = ["derived"] if claim.derived and part == "statement" else []
-                found.append(f"{title}: {', '.join([_measured(part, evidence), *derived])}")
+                is_derived = claim.derived and any(e.part == "statement" for e in evidence)
+                derived = ["derived"] if is_derived else []
+                found.append(f"{label}: {', '.join([_measured(part, evidence), *derived])}")
     return found
 
 

@@ -83,6 +83,12 @@ def test_a_number_of_its_main_part_stands_for_a_claim(verdict, evidence, found):
             ],
         ),
         ("fails", [EQUAL, PRINTED], ["as printed: NameError", "instead: 1e-07 of 1e-06 allowed"]),
+        (
+            "fails",
+            [EQUAL, INSTEAD, OFF],
+            ["as stated: off by 2", "instead: 1e-07 of 1e-06 allowed"],
+        ),
+        ("holds", [EQUAL, OFF], ["holds: 1e-07 of 1e-06 allowed", "as stated: off by 2"]),
         ("fails", [PRINTED, OFF], ["as printed: NameError", "as stated: off by 2"]),
         ("holds", [LAW, LAW], ["holds: rows sum to 1"]),
         ("holds", [LAW, replace(LAW, text="holds: so do columns")], ["holds: 2 laws"]),
