@@ -21,7 +21,8 @@ _LOOKS_LIKE = re.compile(
     re.MULTILINE,
 )
 
-_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})(.*)$")
+_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,}|:{3,})(.*)$")
+_COLON_BLOCK = re.compile(r"[ \t]*\{ *expect[-_ ]output\b")
 
 
 def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> list[Failure]:
@@ -66,6 +67,13 @@ def _in_open_fences(text: str) -> set[int]:
         if match is None:
             continue
         fence, info = match.groups()
+        if fence[0] == ":" and opened[:1] != ":":
+            if not opened and _COLON_BLOCK.match(info):
+                opened, inside = fence, []  # its text is no Markdown, as that of other colons is
+            continue
+        if opened[:1] == ":":
+            opened = "" if fence.startswith(opened) and not info.strip() else opened
+            continue
         if not opened:
             opened, inside = "" if fence[0] == "`" and "`" in info else fence, []
         elif not fence.startswith(opened):

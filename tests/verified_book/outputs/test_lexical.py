@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.books import Build, sphinx_build
+from verified_book.outputs.lexical import _in_open_fences
 
 pytestmark = pytest.mark.xdist_group("lexical")
 
@@ -63,3 +64,12 @@ def test_a_block_that_is_no_directive_fails_the_build(build: Build, name: str):
 @pytest.mark.parametrize("name", MEANT)
 def test_a_block_that_is_meant_as_text_is_none(build: Build, name: str):
     assert [failure for failure in build.failures if failure.file == name] == []
+
+
+def test_a_fence_in_the_text_of_a_colon_block_opens_nothing():
+    block = ":::{expect-output}\n```\n::: no end\n:::\n"
+    assert _in_open_fences(f"{block}\n{BLOCK}") == set()
+
+
+def test_other_colons_hold_markdown():
+    assert _in_open_fences(f":::{{note}}\n```text\n:::\n\n{BLOCK}") == {5}
