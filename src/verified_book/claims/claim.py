@@ -94,6 +94,7 @@ class Claim:
     stated: str = ""
     conditions: list[Condition] = field(default_factory=list)
     derived: bool = False
+    stated_nodes: list[nodes.Node] = field(default_factory=list)
 
     @property
     def title(self) -> str:

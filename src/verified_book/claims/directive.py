@@ -67,10 +67,11 @@ class ClaimDirective(CheckedDirective):
         head = nodes.container(classes=["claim-head"])
         words = VERDICTS.get(claim.verdict, claim.verdict)
         title = nodes.paragraph("", "", nodes.inline("", words, classes=["claim-verdict"]))
+        title += nodes.Text(" ")
         title += nodes.reference("", claim.id, refid=claim.anchor, classes=["claim-id"])
         if notes:
             note = notes.get(claim.note, claim.note)
-            title += nodes.inline("", note, classes=["claim-note"])
+            title += [nodes.Text(" "), nodes.inline("", note, classes=["claim-note"])]
         head = nodes.container("", title, classes=["claim-head"])
         box = nodes.container(
             "",
@@ -153,9 +154,18 @@ def is_claim(node: nodes.Node) -> bool:
 def remember_statements(doctree: nodes.document, claims: list[Claim]) -> None:
     """Takes the statements of a page for the index, now that docutils has resolved what it can."""
     for box in filter(is_claim, doctree.findall(nodes.container)):
-        body = box.children[1]
+        body, *fields = box.children[1:]
         claim = claims[box["claim_index"]]
         claim.text, claim.statement = plain_text(body), _copies(body)
+        for field in fields:
+            lines = [nodes.paragraph("", "", *_copies(line)[1:]) for line in field.children]
+            if isinstance(field, nodes.Element) and "claim-stated" in field["classes"]:
+                claim.stated, claim.stated_nodes = plain_text(lines[0]), _copies(lines[0])
+            else:
+                claim.conditions = [
+                    Condition(condition.name, plain_text(line))
+                    for condition, line in zip(claim.conditions, lines, strict=True)
+                ]
 
 
 def _copies(body: nodes.Node) -> list[nodes.Node]:

@@ -88,9 +88,10 @@ def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
         state = "broken" if claim.broken else claim.verdict
         label = "not proven" if claim.broken else VERDICTS.get(claim.verdict, claim.verdict)
         verdict = nodes.inline("", label, classes=["claim-verdict", f"claim-{state}"])
-        statement = _statement(claim, docname)
+        statement = _copied(claim.statement, docname)
         if claim.stated:
-            statement += nodes.paragraph("", f"Stated: {claim.stated}", classes=["claim-stated"])
+            line = nodes.paragraph("", "Stated: ", *claim.stated_nodes, classes=["claim-stated"])
+            statement += _copied([line], docname).children
         rows.append(
             [
                 nodes.paragraph("", "", to_claim),
@@ -105,9 +106,9 @@ def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
     )
 
 
-def _statement(claim: Claim, docname: str) -> nodes.container:
-    """A copy of a claim's statement for another page: its references lead from there."""
-    copy = nodes.container("", *[node.deepcopy() for node in claim.statement])
+def _copied(parts: list[nodes.Node], docname: str) -> nodes.container:
+    """A copy of a part of a claim for another page: its references lead from there."""
+    copy = nodes.container("", *[node.deepcopy() for node in parts])
     for inner in list(copy.findall(nodes.Element, include_self=False)):
         inner["ids"] = []
         if isinstance(inner, addnodes.pending_xref):

@@ -248,11 +248,12 @@ def _container(node: nodes.container, page: Page) -> Iterator[Block]:
 
 
 def _claim(box: nodes.container, page: Page) -> str:
-    verdict, name, *note = (text_in(part, page) for part in box.children[0].children[0].children)
+    head = [part for part in box.children[0].children[0].children if part.astext().strip()]
+    verdict, name, *note = (text_in(part, page) for part in head)
     about = f" ({note[-1]})" if note else ""
-    head = f"**Claim {name}{about}: {verdict}.**"
+    title = f"**Claim {name}{about}: {verdict}.**"
     statement, *rest = _prose(flow(box.children[1:], page))
-    return _quoted([f"{head} {statement}", *rest])
+    return _quoted([f"{title} {statement}", *rest])
 
 
 @blocks.register
