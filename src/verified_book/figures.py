@@ -52,5 +52,6 @@ def show(figure: Figure, alt: str) -> HTML:
     for pattern, replacement in _REPLACED.items():
         svg = re.sub(pattern, replacement, svg, flags=re.DOTALL)
     label = html.escape(" ".join(alt.split()), quote=True)
-    svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+    role = "group" if "<a " in svg else "img"  # nothing in an image could be followed
+    svg = svg.replace("<svg", f'<svg role="{role}" aria-label="{label}"', 1)
     return HTML(f'<div class="page-figure" style="max-width: {width:.3g}in">{svg}</div>')  # type: ignore[no-untyped-call]  # IPython has no types
