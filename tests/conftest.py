@@ -20,6 +20,8 @@ import pytest
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("tests")
 
+collect_ignore = ["verified_book/preloaded.py"]  # imported by the processes that build books
+
 jaxtyping.install_import_hook("transformer_layers", "beartype.beartype")
 
 

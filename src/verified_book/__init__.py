@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":

@@ -287,10 +287,9 @@ def test_evidence_carries_its_numbers_into_the_notebook() -> None:
     bundle = equivalent(torch.tensor([1.25]), [1.0], atol=0.5)._repr_mimebundle_()
     text = "equal: largest difference 0.25, tolerance 0.5"
     pattern = "equal: largest difference ..., tolerance 0.5"
-    assert bundle == (
-        {"text/plain": text},
-        {"evidence": {"kind": "equal", "error": 0.25, "tolerance": 0.5, "pattern": pattern}},
-    )
+    numbers = {"kind": "equal", "error": 0.25, "tolerance": 0.5, "pattern": pattern}
+    strength = {"kind": "input", "number": None}
+    assert bundle == ({"text/plain": text}, {"evidence": {**numbers, "strength": strength}})
 
 
 def test_the_pattern_replaces_the_measured_number_only() -> None:

@@ -284,7 +284,8 @@ def test_what_will_differ_is_warned_of_after_all_is_written(
     books.accept()
     *written, warning = log.records
     assert [record.levelname for record in written] == ["INFO", "INFO"]
-    assert warning.getMessage() == (
+    # Sphinx puts the place before it, if a build in this process has set up its logging.
+    assert warning.getMessage().endswith(
         "verified_book: a timing was accepted, and will differ next time: Wall time: 3 s\n"
         "  Remedy: Write `...` for it, as `accept --twice` does for what moves."
     )

@@ -78,7 +78,7 @@ def test_a_folder_for_a_run_lies_beside_the_builds_and_may_be_there(tmp_path: Pa
     [
         ("page.md", b"```{code-cell}\n", True),
         ("page.rst", b".. expect-output::\n", True),
-        ("page.md", b"caf\xe9, code-cell", True),  # in whatever encoding
+        ("page.md", b"\xe9t\xe9, code-cell", True),  # in whatever encoding
         ("page.md", b"# No cells\n", False),
         ("page.txt", b"code-cell", False),
         ("page.ipynb", b"{}", True),
