@@ -4,6 +4,7 @@ import ast
 import contextlib
 import io
 import json
+import linecache
 import os
 import sys
 import tempfile
@@ -68,17 +69,21 @@ class _Moved(ast.NodeTransformer):
         return node
 
 
-def moved(code: str, shift: int) -> tuple[Any, Any | None]:
-    """The code of a cell with its seeds moved: its statements, and its last expression if any."""
+def moved(code: str, shift: int, name: str = "<cell>") -> tuple[Any, Any | None]:
+    """The code of a cell with its seeds moved: its statements, and its last expression if any.
+
+    Its source can be had by `inspect`, as in a notebook.
+    """
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     tree = _Moved(shift).visit(ast.parse(code))
     last = None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)
     ast.fix_missing_locations(tree)
-    statements = compile(tree, "cell", "exec")
+    statements = compile(tree, name, "exec")
     if last is None:
         return statements, None
-    return statements, compile(ast.fix_missing_locations(last), "cell", "eval")
+    return statements, compile(ast.fix_missing_locations(last), name, "eval")
 
 
 def luck(cells: list[Cell], shift: int) -> Iterator[Luck]:
@@ -86,7 +91,7 @@ def luck(cells: list[Cell], shift: int) -> Iterator[Luck]:
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in cells:
         try:
-            statements, last = moved(cell.code, shift)
+            statements, last = moved(cell.code, shift, f"<cell {cell.place}>")
             with (
                 contextlib.redirect_stdout(io.StringIO()),
                 contextlib.redirect_stderr(io.StringIO()),

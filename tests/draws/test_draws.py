@@ -48,6 +48,11 @@ def test_printed_tensors_may_differ_and_errors_may_be_meant():
     assert found("raise ValueError('meant')", raises=True) == []
 
 
+def test_the_source_of_a_cell_can_be_had():
+    code = "import inspect\ndef f():\n    return 1\nassert 'return 1' in inspect.getsource(f)"
+    assert found(code) == []
+
+
 def test_cells_of_a_built_notebook(tmp_path: Path):
     evidence = {"metadata": {"evidence": {"pattern": "holds: so"}}, "output_type": "execute_result"}
     cells = [
