@@ -38,7 +38,9 @@ window.inspection = {
     });
     const drawings = [...document.querySelectorAll("main svg")].filter((svg) => {
       if (svg.closest("[aria-hidden=true], button, a, [role=img]:not(svg)")) return false;
-      return svg.getAttribute("role") !== "img" || !svg.getAttribute("aria-label")?.trim();
+      // An image hides what is inside it, so a drawing with links is a group.
+      const role = svg.querySelector("a") ? "group" : "img";
+      return svg.getAttribute("role") !== role || !svg.getAttribute("aria-label")?.trim();
     });
     return [...images, ...drawings].map((element) => element.outerHTML.slice(0, 200));
   },

@@ -100,10 +100,12 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     logger = logging.getLogger("sphinx")
     logger.addHandler(caplog.handler)
     before = logger.level, logger.propagate
-    logger.level, logger.propagate = logging.INFO, False
+    logger.setLevel(logging.INFO)  # which also forgets what was found disabled before
+    logger.propagate = False
     yield caplog
     logger.removeHandler(caplog.handler)
-    logger.level, logger.propagate = before
+    logger.setLevel(before[0])
+    logger.propagate = before[1]
 
 
 def messages(log: pytest.LogCaptureFixture) -> Sequence[str]:
