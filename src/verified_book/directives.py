@@ -33,10 +33,7 @@ class CheckedDirective(SphinxDirective):
 
     def get_source_info(self) -> tuple[str, int]:
         """The file and the line of the directive, from 1."""
-        source, line = super().get_source_info()
-        if source == str(self.env.doc2path(self.env.docname)):
-            return true_place(self.env, source, line)
-        return source, line
+        return true_place(self.env, *super().get_source_info())
 
     def set_source_info(self, node: nodes.Node) -> None:
         """Gives a node the place of the directive."""

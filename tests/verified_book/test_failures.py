@@ -373,6 +373,12 @@ CASES: dict[str, Callable[[str], Case]] = {
         message=f"a reference to the claim nowhere-{kind}, which does not exist",
         remedy=f"The claims of the book are: .*raises-{kind}, ",
     ),
+    "a reference to no claim below empty lines": lambda kind: Case(
+        [cell("below = 1"), f"\n\nSee {{claim}}`below-{kind}`."],
+        f"See {{claim}}`below-{kind}`.",
+        f"a reference to the claim below-{kind}, which does not exist",
+        "The claims of the book are: ",
+    ),
     "a reference to no claim in a list": lambda kind: Case(
         [f"- An item.\n- See {{claim}}`listed-{kind}`."],
         f"- See {{claim}}`listed-{kind}`.",

@@ -15,7 +15,7 @@ from verified_book.accepting.spans import BY_HAND, Refusal
 try:
     import fcntl
 except ImportError:  # Windows, which does not remove open files anyway
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # mypy knows it as a module
 
 _TEMPORARY = re.compile(r"\.verified-book-[0-9a-f]{16}\.tmp")
 _BOMS = {

@@ -16,7 +16,15 @@ from myst_parser.parsers.directives import parse_directive_text
 from myst_parser.parsers.mdit import create_md_parser
 from nbformat import NotebookNode
 
-from verified_book.accepting.spans import BY_HAND, Refusal, Span, newline_at, parsed, with_words
+from verified_book.accepting.spans import (
+    BY_HAND,
+    Refusal,
+    Span,
+    body_lines,
+    newline_at,
+    parsed,
+    with_words,
+)
 from verified_book.outputs import jupytext_pages
 from verified_book.outputs.expected import ExpectOutput
 
@@ -86,13 +94,7 @@ class Markdown:
         adds: Sequence[str] = (),
     ) -> list[str]:
         """A block in the fence that it has, made longer where the text asks for it."""
-        newline = newline_at(lines, block.start)
-        text = [
-            lines[block.body_start + line]
-            if isinstance(line, int)
-            else (block.inner + line if line else "") + newline
-            for line in body
-        ]
+        text = body_lines(lines, block, body)
         mark = block.fence[0]
         bare = [line.lstrip() for line in text]
         runs = [len(line) - len(line.lstrip(mark)) + 1 for line in bare]
@@ -191,7 +193,7 @@ class JupytextMarkdown(Markdown):
 
     @cached_property
     def _jupytext(self) -> MarkdownIt:
-        found: MarkdownIt = jupytext_pages.parser().get_parser()  # type: ignore[union-attr]
+        found: MarkdownIt = jupytext_pages.parser().get_parser()  # type: ignore[union-attr]  # it has read the page
         return found
 
 

@@ -19,6 +19,7 @@ from docutils.utils import new_document
 
 from verified_book.accepting.spans import (
     Span,
+    body_lines,
     ending,
     newline_at,
     parsed,
@@ -150,13 +151,7 @@ class Rst:
     ) -> list[str]:
         """A block below the line that it has."""
         newline = newline_at(lines, block.start)
-        text = [
-            lines[block.body_start + line]
-            if isinstance(line, int)
-            else (block.inner + line if line else "") + newline
-            for line in body
-        ]
-        text = [line if ending(line) else line + newline for line in text]
+        text = [line if ending(line) else line + newline for line in body_lines(lines, block, body)]
         head = lines[block.start]
         head = head if ending(head) else head + newline
         above = lines[block.start + 1 : block.body_start] if block.body else []

@@ -114,6 +114,17 @@ def newline_at(lines: Sequence[str], index: int) -> str:
     return next((found for line in reversed(lines[: index + 1]) if (found := ending(line))), "\n")
 
 
+def body_lines(lines: Sequence[str], block: Span, body: Sequence[int | str]) -> list[str]:
+    """The lines of a block's new body: old ones as they are, new ones indented as they are."""
+    newline = newline_at(lines, block.start)
+    return [
+        lines[block.body_start + line]
+        if isinstance(line, int)
+        else (block.inner + line if line else "") + newline
+        for line in body
+    ]
+
+
 def with_words(head: str, words: Sequence[str]) -> str:
     r"""The first line of a directive with further words after its name.
 

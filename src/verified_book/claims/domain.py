@@ -32,16 +32,10 @@ class ClaimRole(XRefRole):
         """Leaves a reference to be resolved; the claim may stand on a page yet to be read."""
         self.name = "claims:claim"  # also where it was written by its short name
         if not self.disabled:
-            source, line = self.get_source_info()
+            source, line = true_place(self.env, *self.get_source_info())
             references = claims_domain(self.env).references
             references.setdefault(self.env.docname, []).append(Reference(self.target, source, line))
         return super().run()
-
-    def _place(self) -> tuple[str, int]:
-        source, line = self.get_source_info()
-        if source == str(self.env.doc2path(self.env.docname)):
-            return true_place(self.env, source, line)
-        return source, line
 
     def process_link(
         self,

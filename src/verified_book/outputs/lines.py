@@ -19,9 +19,11 @@ def true_place(env: BuildEnvironment, path: str, line: int) -> tuple[str, int]:
 
     Args:
         env: The build environment.
-        path: The file of the page.
+        path: The file of the page, or one that it includes, whose lines need no mending.
         line: The line as the parser reports it, from 1.
     """
+    if path != str(env.doc2path(env.docname)):
+        return path, line
     notebook, page = client.notebook_in(env), source.page_in(env)
     if notebook is None or page is None:
         return path, line

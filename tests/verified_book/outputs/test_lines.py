@@ -22,7 +22,8 @@ def env_with(notebook: NotebookNode | None, text: str | None = None) -> Any:
         data[client._KEY] = SimpleNamespace(notebook=notebook)
     if text is not None:
         data[source._KEY] = source.Source(text, as_in_file=True)
-    return SimpleNamespace(temp_data=data)
+    page = "page.md" if text is None or text else "page.ipynb"
+    return SimpleNamespace(temp_data=data, docname="page", doc2path=lambda docname: page)
 
 
 @pytest.mark.parametrize("blank", [0, 1, 2, 5])
@@ -46,4 +47,10 @@ def test_what_is_known_of_no_text_is_named_by_its_cell():
 
 
 def test_a_page_that_is_no_notebook_has_the_lines_of_its_parser():
-    assert true_place(env_with(None, "text"), "page.rst", 7) == ("page.rst", 7)
+    assert true_place(env_with(None, "text"), "page.md", 7) == ("page.md", 7)
+
+
+def test_a_file_that_the_page_includes_has_its_own_lines():
+    text = FRONT + CELL + "\n\nText.\n"
+    notebook = read_myst_markdown_notebook(text, MdParserConfig(), add_source_map=True)
+    assert true_place(env_with(notebook, text), "part.md", 8) == ("part.md", 8)
