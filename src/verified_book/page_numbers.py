@@ -11,7 +11,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx.util.typing import ExtensionMetadata
 
-from verified_book import __version__
+from verified_book import __version__, settings
 
 Numbers = dict[str, dict[str, tuple[int, ...]]]
 """The numbers of a page, by kind and by id, as Sphinx keeps them."""
@@ -43,7 +43,8 @@ def _kind(env: BuildEnvironment, node: nodes.Element) -> str | None:
 
 def number_page(app: Sphinx, doctree: nodes.document) -> None:
     """Numbers a page that was read."""
-    app.env.toc_fignumbers[app.env.docname] = numbers_of(app.env, doctree)
+    if app.config.verified_book_page_numbers:
+        app.env.toc_fignumbers[app.env.docname] = numbers_of(app.env, doctree)
 
 
 def remember(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
@@ -63,6 +64,8 @@ def take_over(
 def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """All pages, if a number has changed to which any of them may refer."""
     before: dict[str, Numbers] = getattr(env, _BEFORE, {})
+    if not app.config.verified_book_page_numbers:
+        return []  # Sphinx says which
     changed = any(env.toc_fignumbers.get(name) != old for name, old in before.items())
     return sorted(env.found_docs) if changed else []
 
@@ -76,7 +79,7 @@ def assign_figure_numbers(self: TocTreeCollector, env: BuildEnvironment) -> list
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Takes the place of Sphinx's count."""
-    app.add_config_value("verified_book_page_numbers", True, "env", (bool,))
+    settings.register(app, settings.PAGE_NUMBERS)
     TocTreeCollector.assign_figure_numbers = assign_figure_numbers  # type: ignore[method-assign]
     app.connect("env-before-read-docs", remember)
     app.connect(

@@ -139,6 +139,16 @@ NOTEBOOKS = (
     ),
 )
 
+PAGE_NUMBERS = (
+    Setting(
+        "verified_book_page_numbers",
+        True,
+        (bool,),
+        "env",
+        "Whether figures and exercises are numbered within their page, and not through the book.",
+    ),
+)
+
 PARALLEL = (
     Setting(
         "verified_book_jobs",

@@ -58,7 +58,7 @@ def test_pages_that_others_have_read_bring_their_numbers(env):
 
 
 def test_a_changed_number_outdates_what_may_refer_to_it(env):
-    app = SimpleNamespace(env=env)
+    app = SimpleNamespace(env=env, config=env.config)
     page_numbers.remember(app, env, [])
     page_numbers.number_page(app, page("x"))
     assert page_numbers.outdated(app, env) == []  # a page that is new
@@ -75,3 +75,13 @@ def test_sphinx_counts_where_the_extension_is_not_chosen(env, monkeypatch):
     assert page_numbers.assign_figure_numbers(collector, env) == []
     env.config = SimpleNamespace()
     assert page_numbers.assign_figure_numbers(collector, env) == ["counted"]
+
+
+def test_it_can_be_switched_off(env):
+    env.config.verified_book_page_numbers = False
+    app = SimpleNamespace(env=env, config=env.config)
+    page_numbers.remember(app, env, [])
+    page_numbers.number_page(app, page("x"))
+    assert env.toc_fignumbers == {}
+    env.toc_fignumbers = {"a": {"figure": {"x": (7,)}}}  # by Sphinx
+    assert page_numbers.outdated(app, env) == []
