@@ -25,17 +25,28 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
         domain,
         folds,
         index,
+        note_lines,
         outdated,
         style,
     )
 
     app.setup_extension("verified_book")
     settings.register(app, settings.CLAIMS)
-    for module in (domain, directive, derivation, folds, index, outdated, checks, style):
+    for module in (
+        domain,
+        directive,
+        derivation,
+        folds,
+        index,
+        note_lines,
+        outdated,
+        checks,
+        style,
+    ):
         module.setup(app)
     return {
         "version": __version__,
-        "env_version": 2,
+        "env_version": 3,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -6,16 +6,13 @@ from dataclasses import replace
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util import logging
 
-from verified_book.claims import proofs, style
+from verified_book.claims import note_lines, proofs, style
 from verified_book.claims.claim import Claim
 from verified_book.claims.directive import remember_statements
 from verified_book.claims.domain import ClaimsDomain, claims_domain
-from verified_book.outputs.pages import PageCheck, Report
+from verified_book.outputs.pages import PageCheck, Report, warn_of_skipped
 from verified_book.records import Failure, record_of, records
-
-logger = logging.getLogger(__name__)
 
 
 def check_page(app: Sphinx, doctree: nodes.document, check: PageCheck) -> None:
@@ -29,13 +26,7 @@ def check_page(app: Sphinx, doctree: nodes.document, check: PageCheck) -> None:
     if not check.executed:
         proofs.leave_open(found)
         if app.config.nb_execution_mode != "off":
-            logger.warning(
-                "verified_book: %d claim(s) not proven, since the page is not executed",
-                len(claims),
-                location=app.env.docname,
-                type="verified_book",
-                subtype="skipped",
-            )
+            warn_of_skipped(app, f"{len(claims)} claim(s) not proven")
         return
     claim_of = {cell.index: proof.claim.id for proof in found for cell in proof.cells}
 
@@ -75,7 +66,7 @@ def refuted_claims(env: BuildEnvironment) -> list[Claim]:
 
 
 def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
-    """An id that is used twice, two ids with one address, a reference to no claim."""
+    """What stands twice, and what refers to no claim: ids, addresses, references, notes' lines."""
     claims = domain.all_claims()
     counts = Counter(claim.id for claim in claims)
     anchors: dict[tuple[str, str], list[Claim]] = defaultdict(list)
@@ -103,7 +94,7 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
                 message = f"a reference to the claim {reference.claim}, which does not exist"
                 remedy = f"The claims of the book are: {known or 'none'}."
                 failures.append(Failure(reference.source, reference.line, message, remedy))
-    return failures
+    return [*failures, *note_lines.contradictions(domain, claims)]
 
 
 def setup(app: Sphinx) -> None:

@@ -1,4 +1,4 @@
-"""What is known of a claim, of the evidence for its parts, and of the references to it."""
+"""What is known of a claim, of the evidence for its parts, and of what refers to it."""
 
 from dataclasses import dataclass, field
 
@@ -116,6 +116,16 @@ class Claim:
 class Reference:
     """A reference to a claim, from anywhere in the book."""
 
+    claim: str
+    source: str
+    line: int
+
+
+@dataclass(frozen=True)
+class NoteLine:
+    """A line of a note, restated on the page that goes through the note."""
+
+    note: str
     claim: str
     source: str
     line: int

@@ -18,7 +18,7 @@ from sphinx.errors import NoUri
 from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
-from verified_book.claims.claim import Claim, Reference
+from verified_book.claims.claim import Claim, NoteLine, Reference
 from verified_book.outputs.lines import true_place
 
 
@@ -60,11 +60,12 @@ class ClaimsDomain(Domain):
     initial_data = {  # noqa: RUF012
         "claims": {},
         "references": {},
+        "lines": {},
         "indexes": set(),
         "links": {},
         "rows": [],
     }
-    data_version = 2
+    data_version = 3
 
     @property
     def claims(self) -> dict[str, list[Claim]]:
@@ -77,8 +78,13 @@ class ClaimsDomain(Domain):
         return self.data["references"]
 
     @property
+    def lines(self) -> dict[str, list[NoteLine]]:
+        """The lines of notes on each page that goes through one."""
+        return self.data["lines"]
+
+    @property
     def indexes(self) -> set[str]:
-        """The pages that show the index of claims."""
+        """The pages that show the index of claims, or go through a note."""
         return self.data["indexes"]
 
     def all_claims(self) -> list[Claim]:
@@ -94,12 +100,13 @@ class ClaimsDomain(Domain):
         """Forgets a page that will be read again or has gone."""
         self.claims.pop(docname, None)
         self.references.pop(docname, None)
+        self.lines.pop(docname, None)
         self.indexes.discard(docname)
 
     def merge_domaindata(self, docnames: Iterable[str], otherdata: dict[str, Any]) -> None:
         """Takes over what a parallel reader has learned."""
         for docname in docnames:
-            for kind in ("claims", "references"):
+            for kind in ("claims", "references", "lines"):
                 if docname in otherdata[kind]:
                     self.data[kind][docname] = otherdata[kind][docname]
             if docname in otherdata["indexes"]:

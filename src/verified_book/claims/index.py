@@ -75,7 +75,7 @@ def _counts(claims: list[Claim], app: Sphinx) -> nodes.table:
         [_text(str(item)) for item in [title, *numbers, sum(numbers)]] for title, numbers in table
     ]
     head = ["note" if notes else "", *VERDICTS.values(), "claims"]
-    return _make_table(head, rows, "claims-counts")
+    return make_table(head, rows, "claims-counts")
 
 
 def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
@@ -88,10 +88,10 @@ def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
         state = "broken" if claim.broken else claim.verdict
         label = "not proven" if claim.broken else VERDICTS.get(claim.verdict, claim.verdict)
         verdict = nodes.inline("", label, classes=["claim-verdict", f"claim-{state}"])
-        statement = _copied(claim.statement, docname)
+        statement = copied(claim.statement, docname)
         if claim.stated:
             line = nodes.paragraph("", "Stated: ", *claim.stated_nodes, classes=["claim-stated"])
-            statement += _copied([line], docname).children
+            statement += copied([line], docname).children
         rows.append(
             [
                 nodes.paragraph("", "", to_claim),
@@ -101,12 +101,12 @@ def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
                 nodes.paragraph("", "", to_chapter),
             ]
         )
-    return _make_table(
+    return make_table(
         ["claim", "verdict", "statement", "measured", "chapter"], rows, "claims-index"
     )
 
 
-def _copied(parts: list[nodes.Node], docname: str) -> nodes.container:
+def copied(parts: list[nodes.Node], docname: str) -> nodes.container:
     """A copy of a part of a claim for another page: its references lead from there."""
     copy = nodes.container("", *[node.deepcopy() for node in parts])
     for inner in list(copy.findall(nodes.Element, include_self=False)):
@@ -128,7 +128,8 @@ def _text(text: str) -> nodes.paragraph:
     return nodes.paragraph("", text)
 
 
-def _make_table(head: list[str], rows: Sequence[Sequence[nodes.Element]], name: str) -> nodes.table:
+def make_table(head: list[str], rows: Sequence[Sequence[nodes.Element]], name: str) -> nodes.table:
+    """A table of cells, with a class of its own."""
     group = nodes.tgroup(cols=len(head))
     group += [nodes.colspec(colwidth=20) for _ in head]  # characters, where text is plain
     header = nodes.row("", *[nodes.entry("", _text(title)) for title in head])

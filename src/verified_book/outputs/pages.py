@@ -61,13 +61,7 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     if not _executed(app):
         record_of(app.env).executed = False
         if markers and app.config.nb_execution_mode != "off":
-            logger.warning(
-                "verified_book: %d expected block(s) not checked, since the page is not executed",
-                len(markers),
-                location=app.env.docname,
-                type="verified_book",
-                subtype="skipped",
-            )
+            warn_of_skipped(app, f"{len(markers)} expected block(s) not checked")
         app.emit("verified-book-page", doctree, PageCheck(executed=False))
         return
     record, cells = record_of(app.env), cells_of(app, doctree)
@@ -98,6 +92,17 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
         record.files = {}
     app.emit("verified-book-page", doctree, check)
     record.failures += check.failures
+
+
+def warn_of_skipped(app: Sphinx, what: str) -> None:
+    """Says what a page that is not executed leaves open."""
+    logger.warning(
+        "verified_book: %s, since the page is not executed",
+        what,
+        location=app.env.docname,
+        type="verified_book",
+        subtype="skipped",
+    )
 
 
 def _executed(app: Sphinx) -> bool:

@@ -1,0 +1,115 @@
+"""A page that goes through a note has a line for each of its claims, beside what became of it."""
+
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.verified_book.books import Build, sphinx_build
+
+pytestmark = pytest.mark.xdist_group("other books")
+
+CONF = """\
+extensions = ["verified_book.claims"]
+nb_execution_mode = "off"
+verified_book_notes = {"first": "first note", "second": "second note"}
+"""
+PAGE = """\
+---
+file_format: mystnb
+kernelspec: {name: python3, display_name: Python 3, language: python}
+---
+# Sums
+
+```{claim} A1
+:note: first
+:verdict: fails
+
+It is *six*, says {doc}`../index`.
+:stated: It is seven.
+```
+
+```{claim} A2
+:note: first
+:verdict: holds
+
+It is even.
+```
+
+```{code-cell}
+not run
+```
+"""
+LINES = """\
+# A book
+
+```{toctree}
+part/sums
+note
+```
+
+```{note-lines} first
+A1: It is seven, says `two
+  plus` four.
+
+A2: It is even.
+```
+"""
+NOTE = "A note\n======\n\n.. claims:note-lines:: first\n\n   A1: It is\n     seven.\n   A2: Even.\n"
+
+
+def built(folder: Path, pages: dict[str, str], status: int = 0) -> Build:
+    return sphinx_build(folder, CONF, {"part/sums.md": PAGE} | pages, status=status)
+
+
+def rows(page: Path) -> list[list[str]]:
+    table = BeautifulSoup(page.read_text(), "html.parser").select_one("table.note-lines")
+    assert table
+    return [
+        [" ".join(cell.get_text().split()) for cell in row.select("td")]
+        for row in table.select("tbody tr")
+    ]
+
+
+def test_each_line_stands_beside_its_claim(tmp_path):
+    site = built(tmp_path, {"index.md": LINES.replace("note\n```", "```", 1)}).site
+    assert rows(site / "index.html") == [
+        ["It is seven, says two plus four.", "not proven A1, Sums It is six, says A book."],
+        ["It is even.", "not proven A2, Sums It is even."],
+    ]
+    page = BeautifulSoup(site.joinpath("index.html").read_text(), "html.parser")
+    links = [link["href"] for link in page.select("table.note-lines a")]
+    assert links == ["part/sums.html#claim-a1", "#", "part/sums.html#claim-a2"]
+    assert page.select_one("table.note-lines td code")
+
+
+def test_lines_in_restructuredtext(tmp_path):
+    index = "# A book\n\n```{toctree}\npart/sums\nnote\n```\n"
+    site = built(tmp_path, {"index.md": index, "note.rst": NOTE}).site
+    assert [row[0] for row in rows(site / "note.html")] == ["It is seven.", "Even."]
+
+
+def test_mistakes_name_the_line_and_the_remedy(tmp_path):
+    lines = LINES.replace("A2: It is even.", "A2 without a colon\nB1: What?\nA1: Again.")
+    lines += "\n```{note-lines} third\nA1: No.\n```\n"
+    build = built(tmp_path, {"index.md": lines, "note.rst": NOTE}, status=1)
+    told = [(f"{each.file}:{each.line}", each.message, each.remedy) for each in build.failures]
+    no_line = "note-lines: 'A2 without a colon' is no line of a note"
+    one = "Leave one of them."
+    assert sorted(told) == [
+        ("index.md:12", no_line, "Write the id of a claim, a colon, and what the note says."),
+        ("index.md:13", "note-lines: first has no claim B1", "Its claims are: A1, A2."),
+        ("index.md:14", "note-lines: A1 has 3 lines", one),
+        ("index.md:17", "note-lines: unknown note 'third'", "The notes are: first, second."),
+        ("index.md:9", "note-lines: A1 has 3 lines", one),
+        ("note.rst:6", "note-lines: A1 has 3 lines", one),
+    ]
+
+
+def test_a_claim_without_a_line_is_named(tmp_path):
+    lines = LINES.replace("note\n```", "```", 1).replace("\nA2: It is even.\n", "")
+    build = built(tmp_path, {"index.md": lines}, status=1)
+    (failure,) = build.failures
+    assert (failure.file, failure.line) == ("index.md", 8)
+    assert failure.message == "note-lines: no line for A2 of first"
+    assert failure.remedy == "Say what the note states there."
