@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from layer_checks.definitions import Check, WrongVersion
+from layer_checks.detection_html import as_html
 from layer_checks.registry import layer_named
 from layer_checks.report import run, wrapped
 
@@ -10,6 +11,8 @@ from layer_checks.report import run, wrapped
 @dataclass(frozen=True, repr=False)
 class DetectionTable:
     """Which check of a layer catches which of its wrong versions.
+
+    Shows as text in a terminal, as a table in a notebook.
 
     Attributes:
         layer_name: The layer.
@@ -55,6 +58,11 @@ class DetectionTable:
             lines.append(wrapped(f"{number:>2}  {each.name}{weak}: {each.law}", indent=4))
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        return as_html(
+            self.layer_name, self.checks, self.wrong_versions, self.caught, self._summary()
+        )
+
     def _summary(self) -> str:
         caught = len(self.wrong_versions) - len(self.not_caught)
         by_weak = sum(
@@ -74,7 +82,7 @@ def detection_table(layer_name: str, seed: int = 0) -> DetectionTable:
         seed: Seed of the random weights and inputs.
 
     Returns:
-        A table that shows as text.
+        The table.
 
     Raises:
         ValueError: If there is no layer of this name.

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+from bs4 import BeautifulSoup
 
 from layer_checks import __main__ as command
 from layer_checks import detection_table
@@ -12,6 +13,7 @@ from layer_checks.definitions import Check, Layer, WrongVersion
 from layer_checks.detection import DetectionTable
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.registry import LAYERS
+from verified_book.outputs.visible_html import visible_text
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -33,7 +35,7 @@ TABLE = DetectionTable(
     CHECKS,
     (
         WrongVersion("triple", "take two.", lambda x: 3 * x),
-        WrongVersion("infinite", "stop.", lambda x: x / 0),
+        WrongVersion("infinite", "stop.", lambda x: x / 0, "Zeno, In[1]"),
     ),
     ((False, True), (True, True)),
 )
@@ -52,6 +54,54 @@ def test_the_table_as_text() -> None:
         " 2  doubles: It doubles."
     )
     assert TABLE.totals == {"finite": 1, "doubles": 2}
+
+
+def test_the_table_of_a_page_says_what_the_text_says() -> None:
+    assert visible_text(TABLE._repr_html_()) == (
+        "Which check notices which wrong version of double: x where it does. "
+        "Of 2, the weak checks catch 1, the others 2.\n"
+        "              1  2\n"
+        "triple        .  x\n"
+        "infinite      x  x\n"
+        "caught, of 2  1  2\n"
+        "What each check states\n"
+        "1 finite (weak): It is finite.\n"
+        "2 doubles: It doubles.\n"
+        "How each wrong version is put right\n"
+        "triple: take two.\n"
+        "infinite: stop. Published in Zeno, In[1].",
+        True,
+    )
+
+
+def test_every_cell_of_the_page_is_told_in_words() -> None:
+    soup = BeautifulSoup(TABLE._repr_html_(), "html.parser")
+    assert soup.table.find(recursive=False).name == "caption"
+    heads = [(th["scope"], th["aria-label"], th["class"]) for th in soup.select("th.weak")]
+    assert heads == [("col", "1 finite (weak)", ["weak"])]
+    assert [th["scope"] for th in soup.select("tbody th, tfoot th")] == ["row"] * 3
+    rows = [
+        [mark["aria-label"] for mark in row.select("[role=img]")] for row in soup.select("tbody tr")
+    ]
+    assert rows == [["missed", "caught"], ["caught", "caught"]]
+
+
+def test_names_are_short_for_what_the_lists_say() -> None:
+    soup = BeautifulSoup(TABLE._repr_html_(), "html.parser")
+    said = [" ".join(item.get_text().split()) for item in soup.select("details li")]
+    shown = [th["data-says"] for th in soup.select("th[data-says]")]
+    assert [text.removesuffix(" Published in Zeno, In[1].") for text in said] == shown
+
+
+def test_words_of_a_table_are_no_markup() -> None:
+    check = Check("a < b", 'It is "`a < b`".', _doubles)
+    version = WrongVersion("a & b", "`not` & <i>so</i>.", abs)
+    html = DetectionTable("less", (check,), (version,), ((True,),))._repr_html_()
+    soup = BeautifulSoup(html, "html.parser")
+    first, second = soup.select("details li")
+    assert (first.code.text, first.text) == ("a < b", '1 a < b: It is "a < b".')
+    assert (second.code.text, second.text) == ("not", "a & b: not & <i>so</i>.")
+    assert [th["data-says"] for th in soup.select("th[data-says]")] == [first.text, second.text]
 
 
 def test_the_table_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,238 @@
+"""A detection table as HTML, for notebooks and pages.
+
+It needs no script, and it fits or scrolls inside its own frame, in which the names of the wrong
+versions stay. The name of a check stands upright over its column, and what a name is short for
+shows when it is pointed at or touched; for keyboards, screen readers and paper it also stands in
+two lists below, folded.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from layer_checks.definitions import Check, WrongVersion
+
+# Colors are those of the page's theme, else of JupyterLab, else made from that of the text.
+_STYLE = """
+.detection-table {
+  --line: var(--pst-color-border, var(--jp-border-color2, #8886));
+  --muted: var(--pst-color-text-muted, var(--jp-content-font-color2, inherit));
+  --paper: var(--pst-color-background, var(--jp-layout-color0, Canvas));
+  --shade: var(--pst-color-surface, var(--jp-layout-color2, #8882));
+  --words: var(--pst-color-text-base, var(--jp-content-font-color0, CanvasText));
+  color: var(--words);
+  margin: .5rem 0 1rem;
+}
+.detection-table > .frame { overflow-x: auto; }
+.detection-table table {
+  border: 0;
+  border-collapse: separate;
+  border-spacing: 0;
+  display: table;
+  font-size: .8rem;
+  line-height: 1.25;
+  margin: 0;
+  table-layout: auto;
+  width: auto;
+}
+.detection-table caption {
+  caption-side: top;
+  color: var(--words);
+  font-size: .85rem;
+  padding: 0 0 .5rem;
+  text-align: start;
+}
+.detection-table caption > span {
+  box-sizing: border-box;
+  display: inline-block;
+  left: 0;
+  max-width: min(100%, 100vw - 3rem);
+  position: sticky;
+}
+.detection-table table tr { background: none; }
+.detection-table table :is(th, td) {
+  background: var(--paper);
+  border: 0;
+  border-bottom: 1px solid var(--line);
+  color: var(--words);
+  font-weight: 400;
+  min-width: 1.45rem;
+  padding: .16rem .1rem;
+  text-align: center;
+  vertical-align: middle;
+  white-space: nowrap;
+}
+.detection-table table :is(th, td).weak {
+  background: linear-gradient(var(--shade), var(--shade)), var(--paper);
+}
+.detection-table thead th { cursor: help; vertical-align: bottom; }
+.detection-table thead th::before {
+  content: attr(data-name);
+  display: block;
+  margin: 0 auto .3rem;
+  text-align: start;
+  transform: rotate(180deg);
+  writing-mode: vertical-rl;
+}
+.detection-table table :is(th:first-child, td:first-child) {
+  border-right: 1px solid var(--line);
+  left: 0;
+  padding-right: .5rem;
+  position: sticky;
+  text-align: start;
+  z-index: 1;
+}
+.detection-table tbody th { cursor: help; }
+.detection-table td.caught { font-weight: 700; }
+.detection-table td.missed { color: var(--muted); }
+.detection-table tfoot :is(th, td) { border-bottom: 0; font-variant-numeric: tabular-nums; }
+.detection-table th[data-says]:is(:hover, :focus) { text-decoration: underline dotted; z-index: 3; }
+.detection-table th[data-says]:is(:hover, :focus)::after {
+  background: var(--paper);
+  border: 1px solid var(--line);
+  border-radius: .3rem;
+  bottom: .75rem;
+  box-shadow: 0 .2rem .6rem #0004;
+  box-sizing: border-box;
+  color: var(--words);
+  content: attr(data-says);
+  font-size: .9rem;
+  left: 50%;
+  max-width: 36rem;
+  padding: .5rem .75rem;
+  pointer-events: none;
+  position: fixed;
+  text-align: start;
+  transform: translateX(-50%);
+  white-space: normal;
+  width: calc(100vw - 1.5rem);
+  z-index: 1100;
+}
+.detection-table details { font-size: .85rem; margin: .4rem 0 0; }
+.detection-table summary { color: var(--muted); cursor: pointer; width: fit-content; }
+.detection-table details ul { list-style: none; margin: .4rem 0; padding: 0; }
+.detection-table details li {
+  margin: 0 0 .2rem;
+  overflow-wrap: anywhere;
+  padding-left: 1.6rem;
+  text-indent: -1.6rem;
+}
+@media (max-width: 600px) {
+  .detection-table table { font-size: .72rem; }
+  .detection-table table :is(th, td) { min-width: 1.15rem; padding: .2rem .05rem; }
+  .detection-table table :is(th:first-child, td:first-child) {
+    max-width: 6.75rem;
+    min-width: 6.75rem;
+    padding-right: .3rem;
+    white-space: normal;
+  }
+}
+@media print {
+  .detection-table > .frame { overflow: visible; }
+  .detection-table tr { break-inside: avoid; }
+  .detection-table details::details-content { content-visibility: visible; height: auto; }
+}
+"""
+
+
+def as_html(
+    layer_name: str,
+    checks: Sequence[Check],
+    wrong_versions: Sequence[WrongVersion],
+    caught: Sequence[Sequence[bool]],
+    summary: str,
+) -> str:
+    """A detection table as HTML.
+
+    Args:
+        layer_name: The layer.
+        checks: The columns.
+        wrong_versions: The rows.
+        caught: For each row, for each column, whether the check fails for the wrong version.
+        summary: What the table shows, in one sentence.
+
+    Returns:
+        One element with its own style.
+    """
+    name = f"<code>{escape(layer_name)}</code>"
+    head = "".join(_column_head(number, each) for number, each in enumerate(checks, start=1))
+    rows = "\n".join(
+        f"<tr>{_row_head(version)}{_marks(checks, row)}</tr>"
+        for version, row in zip(wrong_versions, caught, strict=True)
+    )
+    totals = "".join(
+        f"<td{_class_of(each)}>{sum(column)}</td>"
+        for each, column in zip(checks, zip(*caught, strict=True), strict=True)
+    )
+    return f"""<div class="detection-table">
+<style>{_STYLE}</style>
+<div class="frame" role="group" tabindex="0" aria-label="Wrong versions of {escape(layer_name)}">
+<table>
+<caption><span>Which check notices which wrong version of {name}: x where it does.
+{escape(summary)}</span></caption>
+<thead><tr><td></td>{head}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+<tfoot><tr><th scope="row">caught, of {len(wrong_versions)}</th>{totals}</tr></tfoot>
+</table>
+</div>
+{_fold("What each check states", map(_check_in_words, range(1, len(checks) + 1), checks))}
+{_fold("How each wrong version is put right", map(_version_in_words, wrong_versions))}
+</div>"""
+
+
+def _column_head(number: int, check: Check) -> str:
+    """The number of a check; its name stands over it, and what it states shows on demand."""
+    name = escape(check.name + (" (weak)" if check.weak else ""))
+    says = f"{number} {name}: {_without_code(check.law)}"
+    return (
+        f'<th scope="col"{_class_of(check)} tabindex="-1" aria-label="{number} {name}"'
+        f' data-name="{name}" data-says="{says}">{number}</th>'
+    )
+
+
+def _row_head(version: WrongVersion) -> str:
+    name = escape(version.name)
+    says = f"{name}: {_without_code(version.advice)}"
+    return f'<th scope="row" tabindex="-1" data-says="{says}">{name}</th>'
+
+
+def _marks(checks: Sequence[Check], row: Sequence[bool]) -> str:
+    """The cells of a wrong version: a letter to see, a word to hear."""
+    cells = []
+    for check, caught in zip(checks, row, strict=True):
+        word, letter = ("caught", "x") if caught else ("missed", ".")
+        mark = f'<span role="img" aria-label="{word}">{letter}</span>'
+        cells.append(f"<td{_class_of(check, word)}>{mark}</td>")
+    return "".join(cells)
+
+
+def _class_of(check: Check, *words: str) -> str:
+    classes = " ".join([*words, *(["weak"] if check.weak else [])])
+    return f' class="{classes}"' if classes else ""
+
+
+def _fold(title: str, items: Iterable[str]) -> str:
+    listed = "\n".join(f"<li>{item}</li>" for item in items)
+    return f"<details><summary>{title}</summary><ul>\n{listed}\n</ul></details>"
+
+
+def _check_in_words(number: int, check: Check) -> str:
+    weak = " (weak)" if check.weak else ""
+    return f"{number} <b>{escape(check.name)}</b>{weak}: {_with_code(check.law)}"
+
+
+def _version_in_words(version: WrongVersion) -> str:
+    published = f" Published in {version.published}." if version.published else ""
+    return f"<b>{escape(version.name)}</b>: {_with_code(version.advice)}{escape(published)}"
+
+
+def _with_code(text: str) -> str:
+    """HTML of a sentence in which code stands between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _without_code(text: str) -> str:
+    """The same where HTML has room for plain text only."""
+    return escape(text.replace("`", ""))
