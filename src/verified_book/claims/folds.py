@@ -82,7 +82,7 @@ def close_details(self: HTML5Translator, node: claim_fold) -> None:
     self.body.append("</details>\n")
 
 
-def pass_by(self: nodes.NodeVisitor, node: claim_fold) -> None:
+def pass_by(self: nodes.NodeVisitor, node: nodes.container) -> None:
     """Leaves what is folded as it is, where nothing can be opened."""
 
 

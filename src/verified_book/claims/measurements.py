@@ -9,6 +9,15 @@ from verified_book.claims.claim import Claim, Evidence, Strength
 STRENGTHS = ("derived", "all", "search", "draws", "count", "input")
 """From the strongest, which leaves nothing untried, to the weakest."""
 
+_KINDS = {
+    "derived": "derived",
+    "all": "all values",
+    "search": "inputs searched",
+    "draws": "draws",
+    "count": "counted",
+    "input": "one input",
+}
+
 
 def lines(claim: Claim) -> list[str]:
     """The evidence of a claim, a line for each of its parts, in its own words."""
@@ -85,6 +94,16 @@ def in_count(found: Strength) -> str:
         "draws": f"over {number} draws",
     }
     return words.get(found.kind, "")
+
+
+def kind_in_words(kind: str) -> str:
+    """A kind of strength in words, whatever its number.
+
+    Examples:
+        >>> kind_in_words("input")
+        'one input'
+    """
+    return _KINDS.get(kind, kind)
 
 
 def nearest(evidence: list[Evidence]) -> Evidence | None:

@@ -23,7 +23,7 @@ from sphinx.util.nodes import make_refnode
 
 from verified_book.claims.claim import VERDICTS, Claim, NoteLine
 from verified_book.claims.domain import ClaimsDomain, claims_domain
-from verified_book.claims.index import copied, make_table
+from verified_book.claims.tables import copied, make_table
 from verified_book.directives import CheckedDirective
 from verified_book.records import Failure, record_of
 

@@ -1,0 +1,42 @@
+"""What a page shows of claims that stand on others: copies of their statements, in tables."""
+
+from collections.abc import Sequence
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util import docname_join
+
+
+def copied(parts: list[nodes.Node], docname: str) -> nodes.container:
+    """A copy of a part of a claim for another page: its references lead from there."""
+    copy = nodes.container("", *[node.deepcopy() for node in parts])
+    for inner in list(copy.findall(nodes.Element, include_self=False)):
+        inner["ids"] = []
+        if isinstance(inner, addnodes.pending_xref):
+            if inner["reftype"] == "doc" and inner["refdomain"] == "std":
+                inner["reftarget"] = "/" + docname_join(inner["refdoc"], inner["reftarget"])
+            inner["refdoc"] = docname
+        elif isinstance(inner, nodes.math_block):
+            inner["number"] = inner["label"] = None
+        elif isinstance(inner, nodes.footnote_reference | nodes.footnote):
+            inner.parent.remove(inner)
+        elif "refid" in inner:  # to a place on its own page
+            inner.replace_self(inner.children)
+    return copy
+
+
+def text(words: str) -> nodes.paragraph:
+    """A cell of words."""
+    return nodes.paragraph("", words)
+
+
+def make_table(head: list[str], rows: Sequence[Sequence[nodes.Element]], name: str) -> nodes.table:
+    """A table of cells, with a class of its own."""
+    group = nodes.tgroup(cols=len(head))
+    group += [nodes.colspec(colwidth=20) for _ in head]  # characters, where text is plain
+    header = nodes.row("", *[nodes.entry("", text(title)) for title in head])
+    group += nodes.thead("", header)
+    group += nodes.tbody(
+        "", *[nodes.row("", *[nodes.entry("", cell) for cell in row]) for row in rows]
+    )
+    return nodes.table("", group, classes=[name])
