@@ -128,6 +128,8 @@ _STYLE = """
   }
 }
 @media print {
+  .detection-table table { font-size: .68rem; }
+  .detection-table table :is(th, td) { min-width: 1.15rem; }
   .detection-table > .frame { overflow: visible; }
   .detection-table tr { break-inside: avoid; }
   .detection-table details::details-content { content-visibility: visible; height: auto; }

@@ -262,6 +262,14 @@ def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build
     assert words(row).endswith("Chapter rst with Claim Srst in its title")
 
 
+def test_the_index_says_what_is_true_instead_of_what_fails(build: Build, kind: str):
+    index = build.article("index.html")
+    row = index[index.index(f">F{kind}<") :]
+    row = words(f"<{row[: row.index('</tr>')]}")
+    assert "fails Instead: It does not. Stated: It does, said they." in row
+    assert index.count("Instead:") == 2
+
+
 def test_the_list_of_claims_is_published_as_json(build: Build):
     versions = {
         "python": ".".join(map(str, sys.version_info[:3])),

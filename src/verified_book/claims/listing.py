@@ -177,7 +177,7 @@ def _folded(claim: Claim, docname: str) -> nodes.container:
     if isinstance(paragraph, nodes.paragraph):
         statement.remove(paragraph)
         first, others = first_sentence(paragraph)
-        rest += claim_first("", "", *first)
+        rest += claim_first("", "", *_lead(claim), *first)
         rest += [nodes.paragraph("", "", *others)] if others else []
         rest += statement.children
     else:
@@ -189,6 +189,13 @@ def _folded(claim: Claim, docname: str) -> nodes.container:
     rest += [in_words(line, classes=["claim-evidence"]) for line in lines(claim)]
     found += rest
     return found
+
+
+def _lead(claim: Claim) -> list[nodes.Node]:
+    """What keeps a true statement from being read as the one that fails."""
+    if claim.verdict != "fails" or not claim.stated:
+        return []
+    return [nodes.inline("", "Instead:", classes=["claim-field"]), nodes.Text(" ")]
 
 
 def first_sentence(paragraph: nodes.Element) -> tuple[list[nodes.Node], list[nodes.Node]]:
