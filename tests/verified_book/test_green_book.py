@@ -72,6 +72,7 @@ def chapter(kind: str) -> list[Part]:
         claim(f"P{kind}", "It is asserted."),
         Block("note", ["Because:", proof]) if kind == "rst" else proof,
         claim(f"L{kind}", linked(kind)),
+        Block("derivation", "By {math}`1 + 1 = 2`."),
         cell("assert one, 'linked'"),
         "## Cells of every kind",
         cell(GLUE),
@@ -197,6 +198,17 @@ def test_proofs_are_folded(build: Build, text: str, kind: str):
     assert "Words in between." in folded[: folded.index("</details>")]
     assert "_static/verified_book_claims.js" in build.pages[PAGES[kind]]
     assert (build.site / "_static/verified_book_claims.js").is_file()
+
+
+def test_a_derivation_stands_in_the_proof_and_strengthens_the_claim(
+    build: Build, text: str, kind: str
+):
+    box = claim_box(text, f"L{kind}")
+    assert '<div class="claim-derivation docutils container">' in box
+    assert "assert and print, derived proof · derivation · 1 cell By" in words(box)
+    claims = {item["id"]: item["strength"]["kind"] for item in build.claims}
+    assert claims[f"L{kind}"] == "derived"
+    assert claims[f"P{kind}"] == "input"
 
 
 def test_references_link_to_claims_by_id(build: Build, text: str, kind: str):

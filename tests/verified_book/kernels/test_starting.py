@@ -1,16 +1,20 @@
 """How kernels start: on sockets and in folders of their own, and once more if they fail."""
 
+import asyncio
 import json
+import logging
 import re
 import sys
 from pathlib import Path
 
 import pytest
 from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from sphinx.errors import SphinxError
 
 from tests.verified_book.kernels.builds import Book
 from verified_book.kernels import quarters
-from verified_book.kernels.manager import is_ipykernel
+from verified_book.kernels.manager import BookKernelManager, KernelStartError, is_ipykernel
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -59,6 +63,46 @@ def test_kernels_that_fail_to_start(tmp_path: Path):
         "no kernel named 'unknown' is installed; installed are: broken, flaky"
     )
     assert "Traceback" not in build.log
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ([ValueError("one"), ValueError("one")], "one"),
+        ([ValueError("one"), RuntimeError()], "one; then RuntimeError"),
+    ],
+)
+def test_each_reason_why_a_kernel_did_not_start_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    errors: list[Exception],
+    told: str,
+):
+    asked: list[dict[str, object]] = []
+
+    async def fail(manager: BookKernelManager, **options: object) -> None:
+        asked.append(options)
+        raise errors[len(asked) - 1]
+
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(AsyncKernelManager, "start_kernel", fail)
+    ours = quarters.Quarters()
+    manager = BookKernelManager(quarters=ours, page="page", environment={"ONE": "1"})
+    with pytest.raises(KernelStartError) as caught:
+        asyncio.run(manager.start_kernel(cwd="folder"))
+    ours.close()
+    assert str(caught.value) == f"kernel 'python3' did not start, twice: {told}"
+    assert asked == [{"cwd": "folder", "env": {"ONE": "1"}}] * 2
+    assert caplog.messages == [
+        "page: kernel 'python3' did not start (one); it is started once more"
+    ]
+
+
+def test_where_no_kernel_is_installed(monkeypatch: pytest.MonkeyPatch):
+    manager = BookKernelManager(kernel_name="none of these")
+    monkeypatch.setattr(manager.kernel_spec_manager, "find_kernel_specs", lambda: {})
+    with pytest.raises(KernelStartError, match="'none of these' is installed; installed are: none"):
+        asyncio.run(manager.start_kernel())
 
 
 def test_builds_at_once(tmp_path: Path):
@@ -140,6 +184,64 @@ def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
     assert found.path.stat().st_mode & 0o777 == 0o700
     found.close()
     assert not found.path.exists()
+    found.close()
+
+
+@pytest.mark.parametrize(
+    ("temporary", "runtime", "missing", "tried"),
+    [
+        ("/a", "/b", "", ["/a", "/b", "/tmp"]),
+        ("/a", "/b", "/a", ["/b", "/tmp"]),
+        ("/a", "", "", ["/a", "/tmp"]),
+        ("/" + "a" * 59, "/b", "", ["/" + "a" * 59, "/b", "/tmp"]),
+        ("/" + "a" * 60, "/b", "", ["/b", "/tmp", "/" + "a" * 60]),
+    ],
+)
+def test_folders_that_cannot_be_written_are_tried_in_turn(
+    monkeypatch: pytest.MonkeyPatch, temporary: str, runtime: str, missing: str, tried: list[str]
+):
+    found: list[str] = []
+
+    def full(prefix: str, dir: str) -> str:
+        found.append(dir)
+        raise OSError("no space left")
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    monkeypatch.setattr(quarters.tempfile, "gettempdir", lambda: temporary)
+    monkeypatch.setattr(quarters.tempfile, "mkdtemp", full)
+    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: path != missing)
+    with pytest.raises(SphinxError, match=r"made in /.* or /.*; set TMPDIR to a folder"):
+        quarters._new_folder()
+    assert found == tried
+
+
+def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch):
+    def none() -> str:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(quarters.tempfile, "gettempdir", none)
+    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: False)
+    with pytest.raises(SphinxError, match="can be made in any place; "):
+        quarters._new_folder()
+
+
+def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ONE", "1")
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    ours = quarters.Quarters()
+    found = ours.environment()
+    assert "PYTEST_CURRENT_TEST" not in found
+    assert "MPLCONFIGDIR" not in found
+    assert found["ONE"] == "1"
+    assert found["IPYTHONDIR"] == str(ours.path / "ipython")
+    assert found["JUPYTER_RUNTIME_DIR"] == str(ours.path)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
+    monkeypatch.setenv("MPLCONFIGDIR", "of the user")
+    assert ours.environment()["MPLCONFIGDIR"] == "of the user"
+    ours.close()
 
 
 def test_a_path_that_is_too_long_has_no_sockets(tmp_path: Path):
