@@ -191,6 +191,36 @@ def test_evidence_has_its_look(build: Build, text: str, kind: str):
     assert (build.site / "_static/verified_book.css").is_file()
 
 
+OWN = r"(?:claims?|settled|evidence|number)(?:-[\w-]+)?"
+
+
+def own_classes(html: str) -> set[str]:
+    """The classes of this extension on a page."""
+    names = " ".join(re.findall(r'class="([^"]*)"', html)).split()
+    return {name for name in names if re.fullmatch(OWN, name)}
+
+
+def test_what_has_a_look_is_there(build: Build, text: str):
+    sheet = (build.site / "_static/verified_book.css").read_text(encoding="utf-8")
+    styled = set(re.findall(rf"\.({OWN})(?![\w-])", sheet))
+    index = own_classes(build.article("index.html"))
+    assert index == {
+        *("claims-counts", "claims-index", "claim-verdict", "claim-stated", "number"),
+        *("claim-holds", "claim-holds-if", "claim-fails"),
+    }
+    elsewhere = {
+        "claim-broken",
+        "settled-broken",
+        "claim-switch",
+    }  # red ones, and what a script adds
+    assert styled - own_classes(text) == {"claims-counts", "claims-index"} | elsewhere
+
+
+def test_the_index_says_what_was_stated(build: Build):
+    line = '<p class="claim-stated">Stated: It does,\nsaid they.</p>'
+    assert build.article("index.html").count(line) == 2
+
+
 def test_proofs_are_folded(build: Build, text: str, kind: str):
     box = claim_box(text, f"S{kind}")
     _, folded = box.split('<details class="claim-proof">')

@@ -1,11 +1,13 @@
 """What a page's run is asked for, and what is told of how it went."""
 
+import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from jupyter_client.manager import AsyncKernelManager
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from verified_book.kernels import clients
 from verified_book.kernels.manager import KernelStartError
@@ -88,3 +90,131 @@ def test_of_a_kernel_that_did_not_start_a_sentence_is_told(
     (record,) = caplog.records
     assert record.getMessage() == "no kernel, 100 %"
     assert (record.location, record.type, record.subtype) == ("page", "verified_book", "kernel")
+
+
+class Started:
+    """What stands for MyST-NB's clients of a whole page."""
+
+    raises: Exception | None = None
+    exec_metadata = "from the cache"
+
+    def start_client(self) -> None:
+        if self.raises is not None:
+            raise self.raises
+
+
+class Direct(Started):
+    """The client that needs no cache."""
+
+    exec_metadata = "run"
+
+    def __init__(self, *arguments: Any) -> None:
+        assert arguments == ("notebook", "path", "nb_config", "logger")
+
+
+class CacheClient(clients.BookCacheClient):
+    """A client of the cache of a page."""
+
+    notebook, path, nb_config, logger = "notebook", "path", "nb_config", "logger"
+    exec_metadata = "from the cache"
+
+    def __init__(self) -> None:
+        self._kwargs = {"kernels": SimpleNamespace(page="page")}
+
+
+@pytest.fixture
+def cached(monkeypatch: pytest.MonkeyPatch) -> CacheClient:
+    monkeypatch.setattr(clients.NotebookClientCache, "start_client", Started.start_client)
+    monkeypatch.setattr(clients, "NotebookClientDirect", Direct)
+    monkeypatch.setattr(CacheClient, "raises", None, raising=False)
+    return CacheClient()
+
+
+def failed(text: str, cause: str = "") -> Exception:
+    error = ValueError(text)
+    error.__cause__ = OSError(cause) if cause else None
+    return error
+
+
+def test_a_cache_that_works_is_all_that_is_needed(cached: CacheClient):
+    cached.start_client()
+    assert cached.exec_metadata == "from the cache"
+
+
+@pytest.mark.parametrize(
+    "error", [failed("mine\nand more"), failed("of the wrapper", "mine\nand more")]
+)
+def test_without_its_cache_a_page_runs_and_the_first_cause_is_told(
+    cached: CacheClient, caplog: pytest.LogCaptureFixture, error: Exception
+):
+    caplog.set_level(logging.INFO)
+    cached.raises = error
+    cached.start_client()
+    assert cached.exec_metadata == "run"
+    assert caplog.messages == ["page: the execution cache failed (mine); the page runs without"]
+
+
+def test_an_error_of_a_page_that_must_not_fail_is_none_of_the_cache(cached: CacheClient):
+    cached.raises = clients.ExecutionError("page.md")
+    with pytest.raises(clients.ExecutionError, match=r"page\.md"):
+        cached.start_client()
+    assert cached.exec_metadata == "from the cache"
+
+
+def test_another_kind_of_kernel_manager_is_refused():
+    client = clients.BookClient(notebook(), kernel_manager_class=AsyncKernelManager)
+    with pytest.raises(TypeError, match=r"kernel_manager_class is set to .*AsyncKernelManager"):
+        client.create_kernel_manager()
+
+
+class InlineClient(clients.BookInlineClient):
+    """A client of a page whose cells run one by one."""
+
+    path = Path("page.md")
+
+    def __init__(self, raise_on_error: bool, outputs: list[object]) -> None:
+        cell = new_code_cell("1", execution_count=7, outputs=outputs)
+        self._notebook = new_notebook(cells=[cell])
+        self._nb_config = SimpleNamespace(execution_raise_on_error=raise_on_error)
+        self._kwargs = {"kernels": SimpleNamespace(page="page")}
+        self._cell_error = None
+
+
+@pytest.mark.parametrize("method", ["start_client", "code_cell_outputs"])
+def test_an_inline_page_ends_where_its_kernel_does(monkeypatch: pytest.MonkeyPatch, method: str):
+    error = RuntimeError("mine")
+
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(clients.NotebookClientInline, method, fail)
+    shown = [new_output("stream", text="one")]
+    page, strict = InlineClient(False, shown), InlineClient(True, shown)
+    arguments = [0] if method == "code_cell_outputs" else []
+    found = getattr(page, method)(*arguments)
+    assert found == ((7, shown) if arguments else None)
+    assert page._cell_error is error
+    assert page._exc_string.endswith("RuntimeError: mine\n")
+    assert arguments or page._last_cell_executed == -1
+    with pytest.raises(clients.ExecutionError, match=r"page\.md"):
+        getattr(strict, method)(*arguments)
+    assert strict._cell_error is None
+
+
+def test_an_inline_page_that_must_not_fail_ends_with_its_cell(monkeypatch: pytest.MonkeyPatch):
+    def fail(*arguments: object) -> None:
+        raise clients.ExecutionError("of the cell")
+
+    monkeypatch.setattr(clients.NotebookClientInline, "code_cell_outputs", fail)
+    page = InlineClient(False, [])
+    with pytest.raises(clients.ExecutionError, match="of the cell"):
+        page.code_cell_outputs(0)
+    assert page._cell_error is None
+
+
+def test_the_outputs_of_an_inline_cell_are_those_of_myst_nb(monkeypatch: pytest.MonkeyPatch):
+    found = (3, ["these"])
+    monkeypatch.setattr(
+        clients.NotebookClientInline, "code_cell_outputs", lambda page, place: (place, found)
+    )
+    assert InlineClient(True, []).code_cell_outputs(0) == (0, found)

@@ -70,6 +70,13 @@ def test_a_letter_that_is_read_in_parts_is_one(streams: Any):
     assert stream.texts == ["é"]
 
 
+def test_what_is_no_text_is_replaced(streams: Any):
+    stream = streams()
+    os.write(stream.end, b"a\xffb")
+    stream.flush()
+    assert stream.texts == ["a\ufffdb"]
+
+
 def test_it_goes_where_the_process_writes_as_well(streams: Any):
     stream = streams()
     os.write(stream.end, b"b\xc3")
