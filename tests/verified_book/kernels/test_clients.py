@@ -10,7 +10,6 @@ from jupyter_client.manager import AsyncKernelManager
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from verified_book.kernels import clients
-from verified_book.kernels.manager import KernelStartError
 
 LOG = Path("k1.log")
 
@@ -83,7 +82,7 @@ def test_an_error_is_told_with_its_traceback(kernels: Any, monkeypatch: pytest.M
 def test_of_a_kernel_that_did_not_start_a_sentence_is_told(
     kernels: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr(Client, "raises", KernelStartError("no kernel, 100 %"))
+    monkeypatch.setattr(Client, "raises", clients.KernelStartError("no kernel, 100 %"))
     assert clients.run_notebook(kernels, notebook(), None, 3, False).exc_string == (
         "no kernel, 100 %"
     )

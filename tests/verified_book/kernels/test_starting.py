@@ -13,8 +13,8 @@ from jupyter_client.manager import AsyncKernelManager
 from sphinx.errors import SphinxError
 
 from tests.verified_book.kernels.builds import Book
+from verified_book.kernels import manager as managers
 from verified_book.kernels import quarters
-from verified_book.kernels.manager import BookKernelManager, KernelStartError, is_ipykernel
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -80,15 +80,15 @@ def test_each_reason_why_a_kernel_did_not_start_is_told_once(
 ):
     asked: list[dict[str, object]] = []
 
-    async def fail(manager: BookKernelManager, **options: object) -> None:
+    async def fail(manager: AsyncKernelManager, **options: object) -> None:
         asked.append(options)
         raise errors[len(asked) - 1]
 
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(AsyncKernelManager, "start_kernel", fail)
-    ours = quarters.Quarters()
-    manager = BookKernelManager(quarters=ours, page="page", environment={"ONE": "1"})
-    with pytest.raises(KernelStartError) as caught:
+    ours = managers.Quarters()
+    manager = managers.BookKernelManager(quarters=ours, page="page", environment={"ONE": "1"})
+    with pytest.raises(managers.KernelStartError) as caught:
         asyncio.run(manager.start_kernel(cwd="folder"))
     ours.close()
     assert str(caught.value) == f"kernel 'python3' did not start, twice: {told}"
@@ -99,9 +99,11 @@ def test_each_reason_why_a_kernel_did_not_start_is_told_once(
 
 
 def test_where_no_kernel_is_installed(monkeypatch: pytest.MonkeyPatch):
-    manager = BookKernelManager(kernel_name="none of these")
+    manager = managers.BookKernelManager(kernel_name="none of these")
     monkeypatch.setattr(manager.kernel_spec_manager, "find_kernel_specs", lambda: {})
-    with pytest.raises(KernelStartError, match="'none of these' is installed; installed are: none"):
+    with pytest.raises(
+        managers.KernelStartError, match="'none of these' is installed; installed are: none"
+    ):
         asyncio.run(manager.start_kernel())
 
 
@@ -169,7 +171,7 @@ def test_a_home_folder_that_cannot_be_written(tmp_path: Path, home: str):
     ],
 )
 def test_which_kernels_have_sockets(argv: list[str], metadata: dict[str, object], expected: bool):
-    assert is_ipykernel(KernelSpec(argv=argv, metadata=metadata)) is expected
+    assert managers.is_ipykernel(KernelSpec(argv=argv, metadata=metadata)) is expected
 
 
 def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
@@ -239,9 +241,23 @@ def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "file").touch()
     monkeypatch.setenv("HOME", str(tmp_path / "file"))
     assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(quarters.os, "access", lambda path, mode: False)
+    assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
     monkeypatch.setenv("MPLCONFIGDIR", "of the user")
     assert ours.environment()["MPLCONFIGDIR"] == "of the user"
     ours.close()
+
+
+@pytest.mark.skipif(quarters.os.name != "posix", reason="no process clears up")
+def test_quarters_go_when_nobody_is_left_who_holds_them():
+    found = quarters.Quarters()
+    watcher = found._sentinel
+    found.leave_to_owner()
+    assert watcher.wait(20) == 0
+    assert not found.path.exists()
+    found.leave_to_owner()
+    found.started(1)
 
 
 def test_a_path_that_is_too_long_has_no_sockets(tmp_path: Path):
