@@ -6,13 +6,16 @@ import logging
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
-from sphinx.errors import SphinxError
+from sphinx.errors import ConfigError, SphinxError
 
 from tests.verified_book.kernels.builds import Book
+from verified_book.kernels import build as build_module
 from verified_book.kernels import manager as managers
 from verified_book.kernels import quarters
 
@@ -258,6 +261,40 @@ def test_quarters_go_when_nobody_is_left_who_holds_them():
     assert not found.path.exists()
     found.leave_to_owner()
     found.started(1)
+
+
+def test_what_a_kernel_leaves_is_ended_with_it(monkeypatch: pytest.MonkeyPatch):
+    said: list[object] = []
+    found = quarters.Quarters()
+    monkeypatch.setattr(quarters.sentinel, "kill_group", said.append)
+    monkeypatch.setattr(found, "_report", said.append)
+    found.started(12)
+    found.ended(12)
+    found.close()
+    assert said == [b"+12\n", 12, b"-12\n"]
+
+
+def app_with(transport: str) -> Any:
+    return SimpleNamespace(config=SimpleNamespace(verified_book_transport=transport))
+
+
+def test_a_build_has_quarters_once_it_asks_for_them():
+    kernels = build_module.Kernels(app_with("auto"))
+    kernels.close()
+    path = kernels.quarters.path
+    assert kernels.quarters.path == path
+    kernels.close()
+    assert not path.exists()
+
+
+def test_sockets_that_are_asked_for_and_cannot_be_are_an_error(monkeypatch: pytest.MonkeyPatch):
+    closed: list[bool] = []
+    none = SimpleNamespace(sockets=False, close=lambda: closed.append(True))
+    monkeypatch.setattr(build_module, "Quarters", lambda: none)
+    with pytest.raises(ConfigError, match="is 'ipc', but there can be no sockets here"):
+        build_module.Kernels(app_with("ipc"))
+    assert closed == [True]
+    build_module.Kernels(app_with("auto")).close()
 
 
 def test_a_path_that_is_too_long_has_no_sockets(tmp_path: Path):
