@@ -72,6 +72,7 @@ def chapter(kind: str) -> list[Part]:
         claim(f"P{kind}", "It is asserted."),
         Block("note", ["Because:", proof]) if kind == "rst" else proof,
         claim(f"L{kind}", linked(kind)),
+        Block("derivation", "By {math}`1 + 1 = 2`."),
         cell("assert one, 'linked'"),
         "## Cells of every kind",
         cell(GLUE),
@@ -190,6 +191,36 @@ def test_evidence_has_its_look(build: Build, text: str, kind: str):
     assert (build.site / "_static/verified_book.css").is_file()
 
 
+OWN = r"(?:claims?|settled|evidence|number)(?:-[\w-]+)?"
+
+
+def own_classes(html: str) -> set[str]:
+    """The classes of this extension on a page."""
+    names = " ".join(re.findall(r'class="([^"]*)"', html)).split()
+    return {name for name in names if re.fullmatch(OWN, name)}
+
+
+def test_what_has_a_look_is_there(build: Build, text: str):
+    sheet = (build.site / "_static/verified_book.css").read_text(encoding="utf-8")
+    styled = set(re.findall(rf"\.({OWN})(?![\w-])", sheet))
+    index = own_classes(build.article("index.html"))
+    assert index == {
+        *("claims-counts", "claims-index", "claim-verdict", "claim-stated", "number"),
+        *("claim-holds", "claim-holds-if", "claim-fails"),
+    }
+    elsewhere = {
+        "claim-broken",
+        "settled-broken",
+        "claim-switch",
+    }  # red ones, and what a script adds
+    assert styled - own_classes(text) == {"claims-counts", "claims-index"} | elsewhere
+
+
+def test_the_index_says_what_was_stated(build: Build):
+    line = '<p class="claim-stated">Stated: It does,\nsaid they.</p>'
+    assert build.article("index.html").count(line) == 2
+
+
 def test_proofs_are_folded(build: Build, text: str, kind: str):
     box = claim_box(text, f"S{kind}")
     _, folded = box.split('<details class="claim-proof">')
@@ -197,6 +228,17 @@ def test_proofs_are_folded(build: Build, text: str, kind: str):
     assert "Words in between." in folded[: folded.index("</details>")]
     assert "_static/verified_book_claims.js" in build.pages[PAGES[kind]]
     assert (build.site / "_static/verified_book_claims.js").is_file()
+
+
+def test_a_derivation_stands_in_the_proof_and_strengthens_the_claim(
+    build: Build, text: str, kind: str
+):
+    box = claim_box(text, f"L{kind}")
+    assert '<div class="claim-derivation docutils container">' in box
+    assert "assert and print, derived proof · derivation · 1 cell By" in words(box)
+    claims = {item["id"]: item["strength"]["kind"] for item in build.claims}
+    assert claims[f"L{kind}"] == "derived"
+    assert claims[f"P{kind}"] == "input"
 
 
 def test_references_link_to_claims_by_id(build: Build, text: str, kind: str):

@@ -268,3 +268,14 @@ def test_each_part_brings_the_checks_along_and_is_read_in_parallel(name):
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }
+
+
+@pytest.mark.parametrize("name", ["claims", "kernels"])
+def test_what_keeps_data_with_a_book_says_so_and_is_of_one_version(name):
+    said = import_module(f"verified_book.{name}").setup(MagicMock())
+    assert isinstance(said.pop("env_version"), int)
+    assert said == {
+        "version": verified_book.__version__,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

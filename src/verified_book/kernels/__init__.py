@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
-from verified_book import settings
+from verified_book import __version__, settings
 from verified_book.kernels import cache, clients, damage, files, readers
 from verified_book.kernels.build import Kernels
 from verified_book.kernels.patches import Replacements
@@ -98,7 +98,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("build-finished", finish)
     files.setup(app)
     return {
-        "version": "0.1.0",
+        "version": __version__,
         "env_version": 1,
         "parallel_read_safe": True,
         "parallel_write_safe": True,

@@ -1,9 +1,10 @@
 """What a claim is called, and what it says in words."""
 
+import pytest
 from docutils import nodes
 
 from verified_book.claims.claim import Claim
-from verified_book.claims.directive import plain_text
+from verified_book.claims.directive import _fields, plain_text
 
 
 def test_a_statement_as_plain_text():
@@ -22,3 +23,29 @@ def test_a_statement_as_plain_text():
 def test_the_anchor_and_the_title_of_a_claim():
     claim = Claim("A1", "book", "holds", "So.", [], "page", "page.md", 1)
     assert (claim.anchor, claim.title) == ("claim-a1", "claim A1")
+
+
+@pytest.mark.parametrize(
+    ("content", "end", "expected"),
+    [
+        ([], 0, []),
+        (["So."], 1, []),
+        (["So.", ":stated: Not so."], 1, [("stated", "Not so.", 1)]),
+        (
+            ["So.", "", ":with  a bias: one", "  and two", "", ""],
+            2,
+            [("with a bias", "one and two", 2)],
+        ),
+        (["So.", ":without b: y", ":other: x"], 1, [("without b", "y", 1), ("other", "x", 2)]),
+        (["So.", ":other: x", ":without b: y"], 2, [("without b", "y", 2)]),
+        (["So.", ":state: Not.", ""], 1, [("state", "Not.", 1)]),
+        (["```{note}", ":class: wide", "So.", "```"], 4, []),
+        (["```{note}", ":class: wide", "```", ":stated: No."], 3, [("stated", "No.", 3)]),
+        (["So.", ":stated:"], 2, []),
+        (["So.", ":withal: no", "more"], 3, []),
+    ],
+)
+def test_fields_stand_at_the_end_of_a_claim(content, end, expected):
+    place, fields = _fields(content)
+    assert place == end
+    assert [(field.name, field.text, field.first) for field in fields] == expected

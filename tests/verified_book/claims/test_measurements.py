@@ -58,8 +58,20 @@ def test_the_largest_difference_counts():
         ("holds", [EQUAL, FURTHER], EQUAL),
         ("holds-if", [FURTHER, EQUAL], EQUAL),
         ("holds", [DIFFERENT], DIFFERENT),
+        ("holds", [DIFFERENT, EQUAL], EQUAL),
         ("fails", [EQUAL, OFF], OFF),
         ("fails", [EQUAL, PRINTED], None),
+        ("fails", [replace(EQUAL, part="counterexample"), OFF], OFF),
+        (
+            "fails",
+            [replace(INSTEAD, part="counterexample")],
+            replace(INSTEAD, part="counterexample"),
+        ),
+        (
+            "fails",
+            [OFF, replace(OFF, error=3.0), replace(OFF, part="statement", error=9.0)],
+            replace(OFF, error=3.0),
+        ),
         ("holds", [], None),
     ],
 )

@@ -30,6 +30,7 @@ It is six.
 
 It is six.
 :stated: It is *seven*.
+:without luck: there is *none*.
 ```
 
 ```{code-cell}
@@ -67,6 +68,11 @@ def test_references_within_the_book_may_name_no_domain(first):
     page = first.joinpath("part/page.html").read_text()
     link = '<a class="reference internal" href="#claim-a1" title="It is six."><span>Claim A1</span>'
     assert page.count(link) == 2
+
+
+def test_a_field_is_a_line_of_the_box(first):
+    text = words(first.joinpath("part/page.html").read_text())
+    assert "fails B-2 It is six. without luck: there is none . Stated: It is seven . " in text
 
 
 LINK = 'href="https://first.example/part/page.html#claim-a1"'

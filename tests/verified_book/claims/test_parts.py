@@ -1,9 +1,11 @@
 """What each verdict needs, and which part of a claim a cell serves."""
 
+import re
+
 import pytest
 
 from verified_book.claims.claim import Claim, Condition
-from verified_book.claims.parts import part_of, wanting
+from verified_book.claims.parts import HOW, PARTS, part_of, wanting
 
 STATEMENT = ("statement", "holds")
 PRINTED = ("counterexample", "as printed")
@@ -53,26 +55,63 @@ def test_a_claim_that_has_what_it_needs(found, shown):
 @pytest.mark.parametrize(
     ("found", "shown", "message", "remedy"),
     [
-        (claim("holds"), [ILLUSTRATION], "has no evidence for its statement", ":shows:"),
+        (
+            claim("holds"),
+            [ILLUSTRATION],
+            "has no evidence for its statement",
+            f"Let a cell of it show the statement. {HOW}",
+        ),
         (
             claim("holds-if", "", "with a bias"),
             [STATEMENT],
             "never drops its condition, with a bias",
-            ":shows: without a bias",
+            "Drop it in a cell of the proof with the option `:shows: without a bias`.",
         ),
-        (claim("holds-if"), [STATEMENT], "does not name it", ":with NAME: ..."),
-        (claim("fails", "Not so."), [STATEMENT], "fails without a counterexample", "as printed"),
-        (claim("fails"), [PRINTED], "does not say what was stated", ":stated:"),
+        (
+            claim("holds-if"),
+            [STATEMENT],
+            "holds if something is so, and does not name it",
+            "Add a field for each condition, `:with NAME: ...` or `:without NAME: ...`.",
+        ),
+        (
+            claim("fails", "Not so."),
+            [STATEMENT],
+            "fails without a counterexample",
+            f"Show one. {HOW}",
+        ),
+        (
+            claim("fails"),
+            [PRINTED],
+            "fails, and does not say what was stated",
+            "Let its body say what is true, and add a field, :stated: with what is not.",
+        ),
         (
             claim("holds"),
             [STATEMENT, ("condition", "with ties")],
             "has no condition for the cell that shows 'with ties'",
-            ":without ties: ...",
+            "Add a field to the claim, `:without ties: ...`.",
         ),
     ],
 )
 def test_what_a_claim_lacks_is_said_with_a_remedy(found, shown, message, remedy):
-    ((said, advice),) = wanting(found, shown)
-    assert said.startswith("claim A1 ")
-    assert message in said
-    assert remedy in advice
+    assert wanting(found, shown) == [(f"claim A1 {message}", remedy)]
+
+
+def test_all_that_a_claim_lacks_is_said_in_order():
+    found = claim("fails", "", "with b", "without a")
+    shown = [STATEMENT, ("condition", "with d"), ("condition", "with c")]
+    assert [said for said, _ in wanting(found, shown)] == [
+        "claim A1 fails, and does not say what was stated",
+        "claim A1 fails without a counterexample",
+        "claim A1 never drops its condition, without a",
+        "claim A1 never drops its condition, with b",
+        "claim A1 has no condition for the cell that shows 'with c'",
+        "claim A1 has no condition for the cell that shows 'with d'",
+    ]
+
+
+def test_the_advice_names_every_way_to_say_what_a_cell_shows():
+    words = re.findall(r"`(.*?)`", HOW)
+    assert words == ["without NAME", "with NAME", "as printed", "instead", "illustration"]
+    assert HOW.startswith("A cell may have the option :shows: with `")
+    assert {part_of(word)[0] for word in words} == {*PARTS} - {"statement"}

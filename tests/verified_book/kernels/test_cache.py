@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.verified_book.kernels.builds import Book, app_for
-from verified_book.kernels import declare_files, files
+from verified_book.kernels import damage, declare_files, files
 from verified_book.kernels.cache import BookCache
 from verified_book.kernels.damage import usable_cache
 from verified_book.kernels.files import PageFiles
@@ -56,18 +56,16 @@ def no_substitute() -> Path:
     raise AssertionError("there is a cache that can be written")
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_database_is_moved_aside(
-    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO)
     cache = tmp_path / "cache"
     (cache / "executed/own").mkdir(parents=True)
     create_db(cache).dispose()
     database = cache / "global.db"
-    database.with_name("global.db-journal").write_text("of the old one")
-    database.with_name("global.db-journal").unlink()
-    DAMAGES[damage](database)
+    DAMAGES[kind](database)
     assert usable_cache(cache, no_substitute) == cache
     (message,) = caplog.messages
     assert message.startswith(f"the execution cache was damaged ({database}: ")
@@ -79,9 +77,49 @@ def test_a_damaged_database_is_moved_aside(
     engine.dispose()
     assert usable_cache(cache, no_substitute) == cache
     assert len(caplog.messages) == 1
-    DAMAGES[damage](database)
+    DAMAGES[kind](database)
     usable_cache(cache, no_substitute)
     assert os.path.lexists(cache / "global.db.damaged-2")
+
+
+def test_what_belonged_to_a_damaged_database_goes_with_it(tmp_path: Path):
+    database = tmp_path / "global.db"
+    database.write_text("what is this?" * 100)
+    others = [tmp_path / f"global.db-{name}" for name in ("journal", "wal", "shm")]
+    for path in others:
+        path.write_text("of the old one")
+    assert usable_cache(tmp_path, no_substitute) == tmp_path
+    assert not [path for path in others if path.exists()]
+
+
+def test_a_database_that_stays_locked_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    create_db(tmp_path).dispose()
+
+    def locked(*arguments: object, **options: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(damage.sqlite3, "connect", locked)
+    assert usable_cache(tmp_path, no_substitute) == tmp_path
+    assert not list(tmp_path.glob("*.damaged*"))
+
+
+@pytest.mark.parametrize("made_by_another", [False, True])
+def test_a_new_database_appears_whole_and_replaces_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_by_another: bool
+):
+    def link(source: Path, target: Path) -> None:
+        if made_by_another:
+            target.write_text("of another build")
+            raise FileExistsError
+        raise PermissionError  # as where the disk knows no links
+
+    monkeypatch.setattr(damage.os, "link", link)
+    assert usable_cache(tmp_path, no_substitute) == tmp_path
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["__version__.txt", "global.db"]
+    theirs = (tmp_path / "global.db").read_bytes() == b"of another build"
+    assert theirs is made_by_another
 
 
 def test_a_sound_cache_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -221,17 +259,17 @@ OUTPUTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("damage", OUTPUTS)
+@pytest.mark.parametrize("kind", OUTPUTS)
 def test_damaged_outputs_are_not_served_and_are_replaced(
-    cache: BookCache, damage: str, caplog: pytest.LogCaptureFixture
+    cache: BookCache, kind: str, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO)
     (folder,) = Path(cache.path, "executed").iterdir()
-    OUTPUTS[damage](folder)
+    OUTPUTS[kind](folder)
     assert not is_served(cache)
     told = ["sub/page: its outputs in the cache were damaged; it runs anew"]
     unknown = ("of others", "an empty folder", "no folder")
-    assert caplog.messages == ([] if damage in unknown else told)
+    assert caplog.messages == ([] if kind in unknown else told)
     known = PageFiles("sub", [], ["sub/data.txt"], {})
     now = known.with_patterns(Path(cache.app.srcdir), [])
     files.pages(cache.app.env)["sub/page"] = now

@@ -16,7 +16,7 @@ class Stream:
 
     def __init__(self, watched: bool = True) -> None:
         self._fid, self.end = os.pipe()
-        self._original_stdstream_copy = os.open(os.devnull, os.O_WRONLY)
+        self.outside, self._original_stdstream_copy = os.pipe()
         self._should_watch = watched
         self._exc = None
         self.texts: list[str] = []
@@ -70,6 +70,51 @@ def test_a_letter_that_is_read_in_parts_is_one(streams: Any):
     assert stream.texts == ["é"]
 
 
+def test_what_is_no_text_is_replaced(streams: Any):
+    stream = streams()
+    os.write(stream.end, b"a\xffb")
+    stream.flush()
+    assert stream.texts == ["a\ufffdb"]
+
+
+def test_it_goes_where_the_process_writes_as_well(streams: Any):
+    stream = streams()
+    os.write(stream.end, b"b\xc3")
+    stream.write("c")
+    assert os.read(stream.outside, 99) == b"b\xc3"
+
+
+def test_all_that_waits_is_read(streams: Any):
+    stream = streams()
+    child = threading.Thread(target=os.write, args=(stream.end, b"b" * 65536))
+    child.start()
+    child.join()
+    stream.write("c")
+    assert "".join(stream.texts) == "b" * 65536 + "c"
+
+
+def test_a_fork_reads_nothing(streams: Any):
+    stream = streams()
+    stream._is_master_process = lambda: False
+    os.write(stream.end, b"b")
+    stream.write("c")
+    assert stream.texts == ["c"]
+
+
+def test_the_thread_of_a_stream_without_a_pipe_ends(streams: Any):
+    stream = streams()
+    stream._fid = None
+    stream._watch_pipe_fd()
+    assert stream._exc is None
+
+
+def test_an_error_in_the_thread_is_kept(streams: Any):
+    stream = streams()
+    stream._fid = -1
+    stream._watch_pipe_fd()
+    assert stream._exc[0] is ValueError
+
+
 def test_it_is_read_when_nobody_listens_outside(streams: Any):
     stream = streams()
     os.close(stream._original_stdstream_copy)
@@ -102,6 +147,20 @@ def test_the_thread_reads_and_ends(streams: Any, ends: str):
     thread.join(10)
     assert not thread.is_alive()
     assert stream._exc is None
+
+
+@pytest.mark.parametrize("lacks", ["_watch_pipe_fd", "_is_master_process", "write", "flush"])
+def test_an_ipykernel_of_another_make_is_left_alone(monkeypatch: pytest.MonkeyPatch, lacks: str):
+    from ipykernel import iostream
+
+    names = {"_watch_pipe_fd", "_is_master_process", "write", "flush", "other"} - {lacks}
+    other = type("OutStream", (), {name: lambda stream: None for name in names})
+    before = dict(vars(other))
+    monkeypatch.setattr(iostream, "OutStream", other)
+    descriptors.keep_order_in_kernel()
+    assert dict(vars(other)) == before
+    monkeypatch.delattr(iostream, "OutStream")
+    descriptors.keep_order_in_kernel()
 
 
 def test_the_ipykernel_that_is_installed_can_be_told(monkeypatch: pytest.MonkeyPatch):

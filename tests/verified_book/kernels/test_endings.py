@@ -70,7 +70,8 @@ def test_a_parallel_reader_is_killed(parallel: Book):
     os.kill(readers[0], signal.SIGKILL)
     assert build.status == 2
     assert re.search(
-        r"^the process that read (index|page\d).* has died \(killed by SIGKILL\); build again",
+        r"^Parallel build error:\s+the process that read (index|page\d).* has died "
+        r"\(killed by SIGKILL\); build again",
         build.log,
         re.MULTILINE,
     )

@@ -1,6 +1,7 @@
 """A page runs again when a file has changed that it has read, and else it does not."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,6 +113,70 @@ def test_files_that_change_while_the_book_is_built(tmp_path: Path):
         "verified_book in the front matter is written as {data: [file, ...]}",
     ]
     assert book.build().ran == {"index"}
+
+
+def test_what_is_said_of_data_can_be_suppressed_and_has_a_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    app = app_for(tmp_path, "page")
+    (tmp_path / "here.txt").touch()
+    app.config.verified_book_data = ["none/*", "here.txt"]
+    files.check_configuration(app, app.config)
+    assert files.declared(app, {"verified_book": {"data": ["gone.txt", 1]}}) == [
+        "none/*",
+        "here.txt",
+    ]
+    known = PageFiles("", ["none/*", "gone.txt", "here.txt"], ["here.txt"], {"here.txt": "old"})
+    files.pages(app.env)["page"] = known
+    files.check_page(app, None)
+    files.warn_of_changes(app, app.env)
+    assert [(record.getMessage(), record.location) for record in caplog.records] == [
+        ("verified_book_data: no file matches 'none/*' from the book's folder", None),
+        ("verified_book in the front matter is written as {data: [file, ...]}", "page"),
+        ("no data file matches 'gone.txt' from the book's folder", "page"),
+        ("here.txt changed while the book was built; build it again", "page"),
+    ]
+    assert {(record.type, record.subtype) for record in caplog.records} == {
+        ("verified_book", "data")
+    }
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {"verified_book": None},
+        {"verified_book": "all"},
+        {"verified_book": {}},
+        {"verified_book": {"data": []}},
+    ],
+)
+def test_front_matter_that_declares_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, metadata: dict[str, object]
+):
+    assert files.declared(app_for(tmp_path, "page"), metadata) == []
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("own", [["a.txt"], {"data": "a.txt"}, {"data": [1]}])
+def test_front_matter_that_is_written_otherwise(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, own: object
+):
+    assert files.declared(app_for(tmp_path, "page"), {"verified_book": own}) == []
+    assert len(caplog.messages) == 1
+
+
+def test_pages_of_which_a_file_has_changed_are_outdated(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO)
+    app = app_for(tmp_path, "page")
+    for name in ("a", "b", "c"):
+        files.pages(app.env)[name] = PageFiles("", [], ["x", "y"], {"x": "old", "y": "old"})
+    files.pages(app.env)["d"] = PageFiles("", [], ["x"], {"x": files.MISSING})
+    assert files.outdated(app, app.env, {"a"}, {"b"}, set()) == ["c"]
+    assert files.outdated(app, app.env, set(), set(), {"a", "b", "c"}) == []
+    assert caplog.messages == ["c: x, y changed since it ran"]
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,23 @@
 """How kernels start: on sockets and in folders of their own, and once more if they fail."""
 
+import asyncio
 import json
+import logging
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from sphinx.errors import ConfigError, SphinxError
 
 from tests.verified_book.kernels.builds import Book
+from verified_book.kernels import build as build_module
+from verified_book.kernels import manager as managers
 from verified_book.kernels import quarters
-from verified_book.kernels.manager import is_ipykernel
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -59,6 +66,48 @@ def test_kernels_that_fail_to_start(tmp_path: Path):
         "no kernel named 'unknown' is installed; installed are: broken, flaky"
     )
     assert "Traceback" not in build.log
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ([ValueError("one"), ValueError("one")], "one"),
+        ([ValueError("one"), RuntimeError()], "one; then RuntimeError"),
+    ],
+)
+def test_each_reason_why_a_kernel_did_not_start_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    errors: list[Exception],
+    told: str,
+):
+    asked: list[dict[str, object]] = []
+
+    async def fail(manager: AsyncKernelManager, **options: object) -> None:
+        asked.append(options)
+        raise errors[len(asked) - 1]
+
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(AsyncKernelManager, "start_kernel", fail)
+    ours = managers.Quarters()
+    manager = managers.BookKernelManager(quarters=ours, page="page", environment={"ONE": "1"})
+    with pytest.raises(managers.KernelStartError) as caught:
+        asyncio.run(manager.start_kernel(cwd="folder"))
+    ours.close()
+    assert str(caught.value) == f"kernel 'python3' did not start, twice: {told}"
+    assert asked == [{"cwd": "folder", "env": {"ONE": "1"}}] * 2
+    assert caplog.messages == [
+        "page: kernel 'python3' did not start (one); it is started once more"
+    ]
+
+
+def test_where_no_kernel_is_installed(monkeypatch: pytest.MonkeyPatch):
+    manager = managers.BookKernelManager(kernel_name="none of these")
+    monkeypatch.setattr(manager.kernel_spec_manager, "find_kernel_specs", lambda: {})
+    with pytest.raises(
+        managers.KernelStartError, match="'none of these' is installed; installed are: none"
+    ):
+        asyncio.run(manager.start_kernel())
 
 
 def test_builds_at_once(tmp_path: Path):
@@ -125,7 +174,7 @@ def test_a_home_folder_that_cannot_be_written(tmp_path: Path, home: str):
     ],
 )
 def test_which_kernels_have_sockets(argv: list[str], metadata: dict[str, object], expected: bool):
-    assert is_ipykernel(KernelSpec(argv=argv, metadata=metadata)) is expected
+    assert managers.is_ipykernel(KernelSpec(argv=argv, metadata=metadata)) is expected
 
 
 def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
@@ -140,6 +189,112 @@ def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
     assert found.path.stat().st_mode & 0o777 == 0o700
     found.close()
     assert not found.path.exists()
+    found.close()
+
+
+@pytest.mark.parametrize(
+    ("temporary", "runtime", "missing", "tried"),
+    [
+        ("/a", "/b", "", ["/a", "/b", "/tmp"]),
+        ("/a", "/b", "/a", ["/b", "/tmp"]),
+        ("/a", "", "", ["/a", "/tmp"]),
+        ("/" + "a" * 59, "/b", "", ["/" + "a" * 59, "/b", "/tmp"]),
+        ("/" + "a" * 60, "/b", "", ["/b", "/tmp", "/" + "a" * 60]),
+    ],
+)
+def test_folders_that_cannot_be_written_are_tried_in_turn(
+    monkeypatch: pytest.MonkeyPatch, temporary: str, runtime: str, missing: str, tried: list[str]
+):
+    found: list[str] = []
+
+    def full(prefix: str, dir: str) -> str:
+        found.append(dir)
+        raise OSError("no space left")
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    monkeypatch.setattr(quarters.tempfile, "gettempdir", lambda: temporary)
+    monkeypatch.setattr(quarters.tempfile, "mkdtemp", full)
+    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: path != missing)
+    with pytest.raises(SphinxError, match=r"made in /.* or /.*; set TMPDIR to a folder"):
+        quarters._new_folder()
+    assert found == tried
+
+
+def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch):
+    def none() -> str:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(quarters.tempfile, "gettempdir", none)
+    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: False)
+    with pytest.raises(SphinxError, match="can be made in any place; "):
+        quarters._new_folder()
+
+
+def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ONE", "1")
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    ours = quarters.Quarters()
+    found = ours.environment()
+    assert "PYTEST_CURRENT_TEST" not in found
+    assert "MPLCONFIGDIR" not in found
+    assert found["ONE"] == "1"
+    assert found["IPYTHONDIR"] == str(ours.path / "ipython")
+    assert found["JUPYTER_RUNTIME_DIR"] == str(ours.path)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(quarters.os, "access", lambda path, mode: False)
+    assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
+    monkeypatch.setenv("MPLCONFIGDIR", "of the user")
+    assert ours.environment()["MPLCONFIGDIR"] == "of the user"
+    ours.close()
+
+
+@pytest.mark.skipif(quarters.os.name != "posix", reason="no process clears up")
+def test_quarters_go_when_nobody_is_left_who_holds_them():
+    found = quarters.Quarters()
+    watcher = found._sentinel
+    found.leave_to_owner()
+    assert watcher.wait(20) == 0
+    assert not found.path.exists()
+    found.leave_to_owner()
+    found.started(1)
+
+
+def test_what_a_kernel_leaves_is_ended_with_it(monkeypatch: pytest.MonkeyPatch):
+    said: list[object] = []
+    found = quarters.Quarters()
+    monkeypatch.setattr(quarters.sentinel, "kill_group", said.append)
+    monkeypatch.setattr(found, "_report", said.append)
+    found.started(12)
+    found.ended(12)
+    found.close()
+    assert said == [b"+12\n", 12, b"-12\n"]
+
+
+def app_with(transport: str) -> Any:
+    return SimpleNamespace(config=SimpleNamespace(verified_book_transport=transport))
+
+
+def test_a_build_has_quarters_once_it_asks_for_them():
+    kernels = build_module.Kernels(app_with("auto"))
+    kernels.close()
+    path = kernels.quarters.path
+    assert kernels.quarters.path == path
+    kernels.close()
+    assert not path.exists()
+
+
+def test_sockets_that_are_asked_for_and_cannot_be_are_an_error(monkeypatch: pytest.MonkeyPatch):
+    closed: list[bool] = []
+    none = SimpleNamespace(sockets=False, close=lambda: closed.append(True))
+    monkeypatch.setattr(build_module, "Quarters", lambda: none)
+    with pytest.raises(ConfigError, match="is 'ipc', but there can be no sockets here"):
+        build_module.Kernels(app_with("ipc"))
+    assert closed == [True]
+    build_module.Kernels(app_with("auto")).close()
 
 
 def test_a_path_that_is_too_long_has_no_sockets(tmp_path: Path):

@@ -1,0 +1,33 @@
+"""What the process that clears up does with the reports of its owner."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from verified_book.kernels import sentinel
+
+
+@pytest.mark.parametrize(
+    ("reports", "killed"),
+    [
+        (b"", []),
+        (b"+12\n", [12]),
+        (b"+12\n+34\n-12\n", [34]),
+        (b"+12\n-12\n-12\n+12\n", [12]),
+        (b"-12\n", []),
+        (b"+12\n-1", [12]),
+        (b"+12\n+345", [12]),
+    ],
+)
+def test_the_kernels_that_still_run_are_ended_and_the_folder_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: bytes, killed: list[int]
+):
+    ended: list[int] = []
+    monkeypatch.setattr(sentinel, "kill_group", ended.append)
+    folder = tmp_path / "quarters"
+    (folder / "ipython").mkdir(parents=True)
+    sentinel.keep_watch(io.BytesIO(reports), str(folder))
+    assert ended == killed
+    assert not folder.exists()
+    sentinel.keep_watch(io.BytesIO(reports), str(folder))
