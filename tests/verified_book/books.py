@@ -171,8 +171,9 @@ class Build:
         entries = re.split(r"^(?=\S+:\d+: (?:ERROR|WARNING): )", self.log, flags=re.MULTILINE)
         pattern = re.compile(r"(\S+):(\d+): ERROR: (.*?)\n  Remedy: ([^\n]*)", re.DOTALL)
         found = [match.groups() for entry in entries if (match := pattern.match(entry))]
+        kind = " [verified_book.failure]"  # which Sphinx 8 adds
         return [
-            Failure(Path(file).name, int(line), message, remedy)
+            Failure(Path(file).name, int(line), message, remedy.removesuffix(kind))
             for file, line, message, remedy in found
         ]
 
