@@ -22,8 +22,8 @@ def over_draws(check: Callable[[], Evidence], draws: int = 200, seed: int = 0) -
         seed: Where the seeds begin.
 
     Returns:
-        The weakest evidence of all draws: of "equal" the error nearest to its tolerance, of
-        "different" the smallest difference.
+        The weakest evidence of all draws. Of "equal" that is the error nearest to its tolerance,
+        of "different" the smallest difference.
 
     Raises:
         AssertionError: If the check fails in a draw; the message says in which.
