@@ -51,14 +51,14 @@ def test_choices_filter_and_count(page, index, claims):
     output = page.locator("form.claims-filter output")
     expect(output).to_have_text(f"{len(claims)} claims")
     failing = [claim for claim in claims if claim["verdict"] == "fails"]
-    page.get_by_label("Verdict").select_option("fails")
+    page.locator("select[name=verdict]").select_option("fails")
     expect(output).to_have_text(f"{len(failing)} of {len(claims)} claims")
     assert sorted(ids(page)) == sorted(claim["id"] for claim in failing)
     note = failing[0]["note"]
     both = [claim for claim in failing if claim["note"] == note]
-    option = page.get_by_label("Note").locator(f"option[value='{note}']")
+    option = page.locator("select[name=note]").locator(f"option[value='{note}']")
     expect(option).to_contain_text(f"({len(both)})")
-    page.get_by_label("Note").select_option(note)
+    page.locator("select[name=note]").select_option(note)
     assert sorted(ids(page)) == sorted(claim["id"] for claim in both)
     expect(page.locator(".claims-heading:visible")).to_have_count(1)
     expect(page.locator(".claims-count:visible")).to_contain_text(f"{len(both)} of ")
@@ -66,14 +66,14 @@ def test_choices_filter_and_count(page, index, claims):
 
 def test_the_address_keeps_the_choice(page, index, claims):
     page.goto(index)
-    page.get_by_label("Verdict").select_option("holds-if")
+    page.locator("select[name=verdict]").select_option("holds-if")
     page.get_by_label("Words").fill("Layer  NORM")
     found = ids(page)
     assert 0 < len(found) < len(claims)
     expect(page).to_have_url(re.compile("verdict=holds-if.*text=Layer"))
     page.goto("about:blank")
     page.go_back()
-    expect(page.get_by_label("Verdict")).to_have_value("holds-if")
+    expect(page.locator("select[name=verdict]")).to_have_value("holds-if")
     expect(page.get_by_label("Words")).to_have_value("Layer  NORM")
     assert ids(page) == found
     page.get_by_role("button", name="Show all").click()
@@ -83,7 +83,7 @@ def test_the_address_keeps_the_choice(page, index, claims):
 
 def test_an_address_that_fits_nothing_is_taken_as_it_can_be(page, index, claims):
     page.goto(f"{index}?verdict=maybe&text=B1")
-    expect(page.get_by_label("Verdict")).to_have_value("")
+    expect(page.locator("select[name=verdict]")).to_have_value("")
     assert "B1" in ids(page)
     page.get_by_label("Words").fill("no such words")
     assert ids(page) == []
@@ -97,7 +97,7 @@ def test_the_keyboard_is_enough(page, index, claims):
     page.keyboard.press("Enter")
     assert 0 < len(ids(page)) < len(claims)
     page.keyboard.press("Tab")
-    expect(page.get_by_label("Verdict")).to_be_focused()
+    expect(page.locator("select[name=verdict]")).to_be_focused()
     fold = page.locator("details.claim-more:visible").first
     fold.locator("summary").focus()
     page.keyboard.press("Enter")
