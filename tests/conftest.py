@@ -1,7 +1,7 @@
 """Settings for every test: the shapes in the layers' signatures are checked while tests run.
 
-The hook must be installed before the first import of `transformer_layers`. It wraps each function
-of the package: beartype compares arguments and results with the annotation, and a mismatch is a
+The hook must be installed before the first import of the packages that it names. It wraps each
+function of theirs: beartype compares arguments and results with the annotation, and a mismatch is a
 `jaxtyping.TypeCheckError`. Users do not have the hook. Two kinds of test therefore ask for the
 fixture `as_users_run_it`, which switches the comparison off:
 
@@ -22,7 +22,7 @@ hypothesis.settings.load_profile("tests")
 
 collect_ignore = ["verified_book/preloaded.py"]  # imported by the processes that build books
 
-jaxtyping.install_import_hook("transformer_layers", "beartype.beartype")
+jaxtyping.install_import_hook(["agreement", "transformer_layers"], "beartype.beartype")
 
 
 @pytest.fixture

@@ -8,46 +8,28 @@ gives evidence by an output whose metadata has the key `evidence`: a dictionary 
 with `kind` ("all", "search", "draws", "count" or "input") and `number`.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
+# Imported when a build begins, in this order: a book without claims waits for none of them.
+_MODULES = (
+    *("domain", "directive", "derivation", "filter", "folds", "index", "listing", "note_lines"),
+    *("outdated", "checks", "style"),
+)
+
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the domain of claims, its directives, and the claims' part in the checks."""
     from verified_book import __version__, settings
-    from verified_book.claims import (
-        checks,
-        derivation,
-        directive,
-        domain,
-        filter,
-        folds,
-        index,
-        listing,
-        note_lines,
-        outdated,
-        style,
-    )
 
     app.setup_extension("verified_book")
     settings.register(app, settings.CLAIMS)
-    for module in (
-        domain,
-        directive,
-        derivation,
-        filter,
-        folds,
-        index,
-        listing,
-        note_lines,
-        outdated,
-        checks,
-        style,
-    ):
-        module.setup(app)
+    for module in _MODULES:
+        import_module(f"{__name__}.{module}").setup(app)
     return {
         "version": __version__,
         "env_version": 3,

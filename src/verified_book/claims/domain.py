@@ -84,7 +84,7 @@ class ClaimsDomain(Domain):
 
     @property
     def indexes(self) -> set[str]:
-        """The pages that show the index of claims, or go through a note."""
+        """The pages that show the index of claims."""
         return self.data["indexes"]
 
     def all_claims(self) -> list[Claim]:

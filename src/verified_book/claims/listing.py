@@ -23,9 +23,8 @@ from verified_book.claims.measurements import (
     kind_in_words,
     lines,
 )
-from verified_book.claims.tables import copied, make_table, text
+from verified_book.claims.tables import STATES, copied, make_table, state, text, verdict
 
-_VERDICTS = {**VERDICTS, "broken": "not proven"}
 # Behind the end of a sentence; "e.g." and the like end none.
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[a-z]\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\beq\.)\s+")
 
@@ -94,17 +93,12 @@ def in_natural_order(claims: list[Claim]) -> list[Claim]:
     return sorted(claims, key=key)
 
 
-def _state(claim: Claim) -> str:
-    """The verdict of a claim, or that it is not proven."""
-    return "broken" if claim.broken else claim.verdict
-
-
 def _choices(app: Sphinx, claims: list[Claim]) -> list[Choice]:
     """What the claims of an index can be chosen by."""
     notes = app.config.verified_book_notes
     pages = [page for page in reading_order(app.env) if any(c.page == page for c in claims)]
     return [
-        Choice("verdict", "Verdict", _VERDICTS, [_state(claim) for claim in claims]),
+        Choice("verdict", "Verdict", STATES, [state(claim) for claim in claims]),
         Choice("note", "Note", notes, [claim.note for claim in claims]),
         Choice(
             "chapter",
@@ -142,7 +136,7 @@ def _table(app: Sphinx, docname: str, claims: list[Claim]) -> nodes.table:
     body = next(table.findall(nodes.tbody))
     for row, claim in zip(list(body), claims, strict=True):
         data = {
-            "verdict": _state(claim),
+            "verdict": state(claim),
             "note": claim.note,
             "chapter": claim.page,
             "strength": claim_strength(claim).kind,
@@ -156,12 +150,10 @@ def _cells(app: Sphinx, docname: str, claim: Claim) -> list[nodes.Element]:
         make_refnode(app.builder, docname, claim.page, claim.anchor, nodes.inline("", words))
         for words in (claim.id, app.env.titles[claim.page].astext())
     )
-    state = _state(claim)
-    label = _VERDICTS.get(state, state)
     strength = claim_strength(claim)
     return [
         nodes.paragraph("", "", to_claim),
-        nodes.paragraph("", label, classes=["claim-verdict", f"claim-{state}"]),
+        nodes.paragraph("", "", verdict(claim)),
         _folded(claim, docname),
         text("" if claim.broken else in_count(strength) or kind_in_words(strength.kind)),
         nodes.paragraph("", "", to_chapter),

@@ -21,9 +21,9 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
-from verified_book.claims.claim import VERDICTS, Claim, NoteLine
+from verified_book.claims.claim import Claim, NoteLine
 from verified_book.claims.domain import ClaimsDomain, claims_domain
-from verified_book.claims.tables import copied, make_table
+from verified_book.claims.tables import copied, make_table, verdict
 from verified_book.directives import CheckedDirective
 from verified_book.records import Failure, record_of
 
@@ -67,7 +67,6 @@ class NoteLinesDirective(CheckedDirective):
             for each in inside.findall(nodes.paragraph):
                 paragraph.extend(each.children)
             place += paragraph
-        domain.indexes.add(self.env.docname)  # its rows change where a claim does
         return [place]
 
     def _place(self, number: int) -> tuple[str, int]:
@@ -110,19 +109,14 @@ class FillNoteLines(SphinxPostTransform):
 
     def _settled(self, claim: Claim) -> nodes.Element:
         """The verdict and the statement of a claim, with links to it and to its chapter."""
-        state = "broken" if claim.broken else claim.verdict
-        label = "not proven" if claim.broken else VERDICTS.get(claim.verdict, claim.verdict)
         words = [claim.id]
         if claim.page != self.env.docname:
             words.append(self.env.titles[claim.page].astext())
-        head = nodes.paragraph(
-            "", "", nodes.inline("", label, classes=["claim-verdict", f"claim-{state}"])
-        )
         link = nodes.inline("", ", ".join(words))
-        head += nodes.Text(" ")
-        head += make_refnode(
+        to_claim = make_refnode(
             self.app.builder, self.env.docname, claim.page, claim.anchor, link, claim.text
         )
+        head = nodes.paragraph("", "", verdict(claim), nodes.Text(" "), to_claim)
         return nodes.container("", head, *copied(claim.statement, self.env.docname).children)
 
 

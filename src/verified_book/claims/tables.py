@@ -1,10 +1,25 @@
-"""What a page shows of claims that stand on others: copies of their statements, in tables."""
+"""What a page shows of claims that stand on others: verdicts and copied statements, in tables."""
 
 from collections.abc import Sequence
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.util import docname_join
+
+from verified_book.claims.claim import VERDICTS, Claim
+
+STATES = {**VERDICTS, "broken": "not proven"}
+
+
+def state(claim: Claim) -> str:
+    """The verdict of a claim, or that it is broken: one of `STATES`, if nothing is misspelt."""
+    return "broken" if claim.broken else claim.verdict
+
+
+def verdict(claim: Claim) -> nodes.inline:
+    """The verdict of a claim in words, with its look."""
+    name = state(claim)
+    return nodes.inline("", STATES.get(name, name), classes=["claim-verdict", f"claim-{name}"])
 
 
 def copied(parts: list[nodes.Node], docname: str) -> nodes.container:
