@@ -1,0 +1,21 @@
+"""Fixtures of the kernels' tests."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture
+def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """What is logged, as it was logged: a Sphinx of an earlier test in this process does not read it.
+
+    Sphinx's handlers stay behind when its application is gone, and they rewrite each record.
+    """
+    logger = logging.getLogger("sphinx")
+    before = logger.handlers[:], logger.propagate, logger.level
+    logger.handlers[:], logger.propagate = [], True
+    logger.setLevel(logging.NOTSET)
+    yield caplog
+    logger.handlers[:], logger.propagate = before[:2]
+    logger.setLevel(before[2])
