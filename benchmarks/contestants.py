@@ -7,7 +7,7 @@ import transformers
 from torch import Tensor, nn
 
 from transformer_layers import GPT2, GPT2Config
-from transformer_layers.inference import GPT2ForInference, ready_for_inference
+from transformer_layers.gpt2.inference.model import GPT2ForInference, ready_for_inference
 
 THEIRS = "transformers"
 OURS = "GPT2"

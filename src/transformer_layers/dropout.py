@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers._validation import require_floating, require_probability
+from transformer_layers.validation import require_floating, require_probability
 
 
 def dropout(

@@ -3,9 +3,9 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from transformer_layers.attention.multi_head import MultiHeadAttention
 from transformer_layers.dropout import Dropout
 from transformer_layers.layer_norm import LayerNorm
-from transformer_layers.multi_head_attention import MultiHeadAttention
 from transformer_layers.positionwise_feed_forward import PositionwiseFeedForward
 
 

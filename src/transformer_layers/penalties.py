@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_layers._precision import at_least_float32
-from transformer_layers._validation import require_floating, require_not_negative
+from transformer_layers.precision import at_least_float32
+from transformer_layers.validation import require_floating, require_not_negative
 
 
 def l1_penalty(parameters: Iterable[Float[Tensor, "..."]]) -> Float[Tensor, ""]:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_layers._validation import require_size
+from transformer_layers.validation import require_size
 
 
 def sinusoidal_positions(

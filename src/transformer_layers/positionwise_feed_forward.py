@@ -3,13 +3,13 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers._validation import (
+from transformer_layers.dropout import Dropout
+from transformer_layers.validation import (
     require_dtype,
     require_last_axis,
     require_probability,
     require_size,
 )
-from transformer_layers.dropout import Dropout
 
 
 class PositionwiseFeedForward(nn.Module):

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers._precision import at_least_float32
-from transformer_layers._validation import (
+from transformer_layers.precision import at_least_float32
+from transformer_layers.validation import (
     require_dtype,
     require_last_axis,
     require_positive,

@@ -3,7 +3,7 @@
 `tests/transformer_layers/test_<name>.py` is held against the wrong versions of all layers that
 `transformer_layers/<name>.py` defines and `layer_checks` knows, and against the changes that
 stand under `<name>` in `changes`. Nothing else is to be said for a new layer. The name of a
-module in a folder has the folder in it: `checkpoints/weights`.
+module in a folder has the folder in it: `gpt2/files/weights`.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Subject:
 
 def module_of(layer: str) -> str:
     """The module that defines a layer, without the package."""
-    return right_version(layer).__module__.rpartition(".")[-1]
+    return right_version(layer).__module__.partition(".")[2].replace(".", "/")
 
 
 def all_subjects() -> dict[str, Subject]:

@@ -72,7 +72,7 @@ def path_of(tests: str) -> str:
     """The path of a module of tests below their folder.
 
     Args:
-        tests: The module without `test_`, as `masks`; one in a folder as `checkpoints/weights`.
+        tests: The module without `test_`, as `masks`; one in a folder as `gpt2/files/weights`.
     """
     folder, slash, module = tests.rpartition("/")
     return f"{folder}{slash}test_{module}.py"

@@ -33,7 +33,7 @@ class Change:
     """A few characters of the package that are wrong, for what has no wrong versions of its own.
 
     Attributes:
-        module: The module of `transformer_layers`; one in a folder as `checkpoints/weights`.
+        module: The module of `transformer_layers`; one in a folder as `gpt2/files/weights`.
         name: What is wrong, in a few words.
         old: Text that occurs in the module once.
         new: What stands there instead.

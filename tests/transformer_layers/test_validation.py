@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from transformer_layers._precision import at_least_float32
-from transformer_layers._validation import (
+from transformer_layers.precision import at_least_float32
+from transformer_layers.validation import (
     require_dtype,
     require_floating,
     require_last_axis,

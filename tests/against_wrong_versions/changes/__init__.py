@@ -17,9 +17,9 @@ from tests.against_wrong_versions.wrongs import Change
 CHANGES: dict[str, tuple[Change, ...]] = {
     **LAYERS,
     **CHECKPOINTS,
-    "generation": GENERATION,
-    "gpt2_config": GPT2_CONFIG,
-    "inference": INFERENCE,
+    "gpt2/generation": GENERATION,
+    "gpt2/config": GPT2_CONFIG,
+    "gpt2/inference/model": INFERENCE,
     "machinery": MACHINERY,
-    "tokenizer": TOKENIZER,
+    "gpt2/tokenizer": TOKENIZER,
 }

@@ -100,7 +100,7 @@ MACHINERY = (
         select="BatchNorm1d and empty",
     ),
     Change(
-        "_validation",
+        "validation",
         "autocast not asked about",
         "if _autocasts(x) and",
         "if x.is_meta and",

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """What is logged, as it was logged: a Sphinx of an earlier test in this process does not read it.
+    """What is logged, as it was logged: no Sphinx of an earlier test in this process reads it.
 
     Sphinx's handlers stay behind when its application is gone, and they rewrite each record.
     """

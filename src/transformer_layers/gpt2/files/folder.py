@@ -1,0 +1,135 @@
+"""The folder of a checkpoint: where it is, and which files hold the weights."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from transformer_layers.gpt2.files.json_file import read_json_object, shown
+from transformer_layers.gpt2.files.safetensors_file import StoredTensor, open_tensors
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
+_SHARD = re.compile(r"[^/\\:\0]+\.safetensors")
+_PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
+
+
+def find_folder(name_or_folder: str | os.PathLike[str]) -> Path:
+    """Finds a checkpoint's folder, and fetches it from the hub where it is a name there.
+
+    Args:
+        name_or_folder: A folder, or a name on the Hugging Face hub.
+
+    Returns:
+        The folder, for a name that of the hub's cache.
+
+    Raises:
+        FileNotFoundError: If there is no such folder, and no such name within reach.
+        ValueError: If it is a file.
+    """
+    if os.path.isdir(name_or_folder):
+        return Path(name_or_folder)
+    if os.path.isfile(name_or_folder):
+        raise ValueError(
+            f"{os.fspath(name_or_folder)!r} is a file; pass the folder that holds it and {CONFIG}"
+        )
+    if isinstance(name_or_folder, str) and _HUB_NAME.fullmatch(name_or_folder):
+        return _fetch(name_or_folder)
+    raise FileNotFoundError(
+        f"there is no folder {os.fspath(name_or_folder)!r}, and it is no name on the Hugging Face "
+        "hub, such as 'openai-community/gpt2'"
+    )
+
+
+@contextmanager
+def open_weights(folder: Path) -> Iterator[tuple[Path, dict[str, StoredTensor]]]:
+    """Opens the file with the weights, or the files that an index names.
+
+    Args:
+        folder: The checkpoint's folder.
+
+    Yields:
+        The file, or the index, and all tensors by name.
+
+    Raises:
+        FileNotFoundError: If there is neither, or a file that the index names is missing.
+        ValueError: If a file is damaged, the index and the files disagree, or there are only
+            pickle files.
+    """
+    weights, index = folder / WEIGHTS, folder / INDEX
+    with ExitStack() as stack:
+        if os.path.isfile(weights):
+            yield weights, stack.enter_context(open_tensors(weights))
+        elif os.path.isfile(index):
+            yield index, _open_shards(index, stack)
+        else:
+            _refuse(folder)
+
+
+def _open_shards(index: Path, stack: ExitStack) -> dict[str, StoredTensor]:
+    places = _read_places(index)
+    tensors: dict[str, StoredTensor] = {}
+    for shard in sorted(set(places.values())):
+        path = index.parent / shard
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{path}: there is no such file, and {index.name} names it")
+        found = stack.enter_context(open_tensors(path))
+        for name in found:
+            if places.get(name) != shard:
+                place = shown(places.get(name, "no file"))
+                raise ValueError(
+                    f"{path}: holds {shown(name)}, which {index.name} says is in {place}"
+                )
+        tensors |= found
+    for name, shard in places.items():
+        if name not in tensors:
+            raise ValueError(f"{index}: says that {shown(name)} is in {shard}, and it is not")
+    return tensors
+
+
+def _read_places(index: Path) -> dict[str, str]:
+    """The file of each tensor: a name in the index's own folder, so that it leads nowhere else."""
+    places = read_json_object(index).get("weight_map")
+    if not isinstance(places, dict):
+        raise ValueError(f"{index}: weight_map must be an object, got {shown(places)}")
+    for name, shard in places.items():
+        if not isinstance(shard, str) or not _SHARD.fullmatch(shard):
+            raise ValueError(
+                f"{index}: places {shown(name)} in {shown(shard)}, which must be the "
+                "name of a .safetensors file in the same folder"
+            )
+    return places
+
+
+def _refuse(folder: Path) -> NoReturn:
+    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLES)
+    if pickles:
+        raise ValueError(
+            f"{folder}: {pickles[0]} is a pickle file, which can run any code when it is read; "
+            "where you trust it, let transformers convert it: GPT2LMHeadModel.from_pretrained(old)"
+            ".save_pretrained(new)"
+        )
+    raise FileNotFoundError(f"{folder}: there is neither {WEIGHTS} nor {INDEX}")
+
+
+def _fetch(name: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download  # optional, and half a second to import
+    except ImportError as error:
+        raise FileNotFoundError(
+            f"there is no folder {name!r}; if it is a name on the Hugging Face hub, install "
+            "huggingface_hub"
+        ) from error
+    try:
+        return Path(snapshot_download(name, allow_patterns=[CONFIG, "model*.safetensors", INDEX]))
+    except Exception as error:  # those of the package and of its HTTP client have no common base
+        reason = str(error).strip().partition("\n")[0]
+        raise FileNotFoundError(
+            f"there is no folder {name!r}, and the Hugging Face hub could not be asked for it or "
+            f"does not have it: {reason}"
+        ) from error

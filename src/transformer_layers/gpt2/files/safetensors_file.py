@@ -1,0 +1,98 @@
+"""Tensors in files of the safetensors format."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from transformer_layers.gpt2.files.json_file import parse_json_object
+
+_FLOATING = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+}
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor that is described in the header of an open file and has not been read yet.
+
+    Attributes:
+        name: Its name in the file.
+        dtype: Its dtype; for one that is none of torch's four usual floating dtypes, the format's
+            own name, such as `"I64"`.
+        shape: Its shape.
+        path: The file.
+        file: The open file.
+    """
+
+    name: str
+    dtype: torch.dtype | str
+    shape: tuple[int, ...]
+    path: Path
+    file: safe_open
+
+    def read(self) -> Tensor:
+        """Reads the tensor into memory of its own, while the file is open.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            ValueError: If the file has become shorter since it was opened.
+        """
+        with _naming(self.path):
+            return self.file.get_tensor(self.name)  # type: ignore[no-untyped-call]  # its stub has no types
+
+
+@contextmanager
+def open_tensors(path: Path) -> Iterator[dict[str, StoredTensor]]:
+    """Opens a file of the safetensors format, https://github.com/huggingface/safetensors.
+
+    It is eight bytes with the header's length, the header in JSON, which has the dtype, the shape
+    and the place of every tensor, and the tensors. The library checks that the header fits the file
+    to the byte: no tensor is outside it, none overlap, nothing is left over, and every size is that
+    of its shape. It takes the last of two entries with one name; that is refused here.
+
+    The bytes are read, not mapped: a mapped tensor changes with the file, and a process that reads
+    it dies when the file has become shorter.
+
+    Args:
+        path: The file, which must exist.
+
+    Yields:
+        The tensors by name.
+
+    Raises:
+        ValueError: If the file is damaged, or of another format.
+    """
+    with _naming(path):
+        opened = safe_open(path, framework="pt", backend="pread")
+    with opened as file:
+        with path.open("rb") as raw:
+            parse_json_object(raw.read(int.from_bytes(raw.read(8), "little")), path)
+        tensors = {}
+        for name in file.keys():
+            part = file.get_slice(name)
+            dtype = part.get_dtype()
+            tensors[name] = StoredTensor(
+                name, _FLOATING.get(dtype, dtype), tuple(part.get_shape()), path, file
+            )
+        yield tensors
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turns the library's errors into one that names the file and the remedy."""
+    try:
+        yield
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            f"{path}: not a safetensors file, or a damaged one: {error}; download or copy it again"
+        ) from error

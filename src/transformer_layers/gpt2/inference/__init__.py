@@ -1,0 +1,1 @@
+"""GPT-2 made ready for inference on a CPU."""

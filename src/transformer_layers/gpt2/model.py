@@ -1,0 +1,333 @@
+"""GPT-2, whole."""
+
+import math
+import os
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_layers.dropout import Dropout
+from transformer_layers.gpt2.block import GPT2Block
+from transformer_layers.gpt2.cache import KeyValueCache
+from transformer_layers.gpt2.config import GPT2Config
+from transformer_layers.gpt2.files.checkpoint import read_checkpoint, write_checkpoint
+from transformer_layers.gpt2.sampling import evaluating, next_token, require_sampling
+from transformer_layers.precision import at_least_float32
+from transformer_layers.validation import require_integers, require_size
+
+
+class GPT2(nn.Module):
+    r"""GPT-2: a stack of blocks that predicts each next token.
+
+    It is the `model` of `src/model.py` in https://github.com/openai/gpt-2, described in section
+    2.3 of "Language Models are Unsupervised Multitask Learners".
+
+    .. math::
+        x_0 &= W_{te}[\mathrm{ids}] + W_{pe}[0, 1, 2, \dots]
+        \\
+        x_i &= \mathrm{Block}_i(x_{i-1}), \qquad i = 1, \dots, N
+        \\
+        \mathrm{logits} &= \mathrm{LayerNorm}_f(x_N)\, W_{te}^\top
+
+    The head is the token embedding itself, so there is no weight for it. The state dict has the
+    keys of the published weights. Every weight matrix starts as normal(0, 0.02), those that write
+    into the residual stream (`c_proj`) as normal(0, :math:`0.02 / \sqrt{2N}`) as the paper says;
+    every bias starts as zeros, every gain as ones. In training dropout acts on the sum of the
+    embeddings and in three places of each block.
+
+    Args:
+        config: The sizes.
+
+    Attributes:
+        config: The sizes.
+        wte: Token embedding, :math:`W_{te}`, weight of shape `(vocab_size, n_embd)`.
+        wpe: Position embedding, :math:`W_{pe}`, weight of shape `(n_positions, n_embd)`.
+        h: The blocks, a list of :class:`GPT2Block`.
+        ln_f: `torch.nn.LayerNorm` of the last block's output.
+
+    Examples:
+        >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+        >>> model = GPT2(config).eval()
+        >>> ids = torch.tensor([[3, 14, 15, 9, 26]])
+        >>> model(ids).shape
+        torch.Size([1, 5, 50])
+        >>> with torch.device("meta"):
+        ...     smallest = GPT2(GPT2Config())
+        >>> f"{sum(parameter.numel() for parameter in smallest.parameters()):,}"
+        '124,439,808'
+    """
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__()
+        self.config = config
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+        self.wpe = nn.Embedding(config.n_positions, config.n_embd)
+        self.drop = Dropout(config.dropout)
+        eps = config.layer_norm_epsilon
+        self.h = nn.ModuleList(
+            GPT2Block(config.n_embd, config.n_head, config.dropout, eps)
+            for _ in range(config.n_layer)
+        )
+        self.ln_f = nn.LayerNorm(config.n_embd, eps)
+        self._initialize()
+
+    @torch.no_grad()
+    def _initialize(self) -> None:
+        # 2N sums add up in the residual stream: each term gets 1 / (2N) of the
+        # variance. Conv1D has drawn the other matrices already.
+        self.wte.weight.normal_(std=0.02)
+        self.wpe.weight.normal_(std=0.02)
+        for name, parameter in self.h.named_parameters():
+            if name.endswith("c_proj.weight"):
+                parameter.normal_(std=0.02 / math.sqrt(2 * self.config.n_layer))
+
+    def forward(
+        self,
+        ids: Int[Tensor, "*batch seq"],
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Float[Tensor, "*batch seq vocab_size"]:
+        """Scores every token of the vocabulary as the one that follows, at each position.
+
+        Args:
+            ids: Tokens, int64 or int32 of shape `(..., seq)`; with caches `(batch, seq)`.
+            caches: Keys and values of the positions before `ids`, a cache for each block, as
+                :meth:`new_caches` makes them. Those of `ids` are added.
+
+        Returns:
+            The logits, shape `(..., seq, vocab_size)`. Those at position s score the token at
+            s + 1, and depend on the tokens up to s.
+
+        Raises:
+            TypeError: If `ids` are not int64 or int32.
+            ValueError: If there are more positions than `n_positions`, an id is not in the
+                vocabulary (on a GPU that is torch's own error), or the caches do not fit.
+        """
+        return self.logits(self.last_hidden_state(ids, caches))
+
+    def last_hidden_state(
+        self,
+        ids: Int[Tensor, "*batch seq"],
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Float[Tensor, "*batch seq n_embd"]:
+        """What the blocks and the last norm make of each position.
+
+        Args:
+            ids: See :meth:`forward`.
+            caches: See :meth:`forward`.
+
+        Returns:
+            Shape `(..., seq, n_embd)`.
+
+        Raises:
+            TypeError: As :meth:`forward`.
+            ValueError: As :meth:`forward`.
+        """
+        past = self._past(ids, caches)
+        positions = torch.arange(past, past + ids.shape[-1], device=ids.device)
+        x = self.drop(self._embed(ids) + self.wpe(positions))
+        for i, block in enumerate(self.h):
+            x = block(x, None if caches is None else caches[i])
+        return self.ln_f(x)
+
+    def logits(
+        self, hidden_state: Float[Tensor, "*batch seq n_embd"]
+    ) -> Float[Tensor, "*batch seq vocab_size"]:
+        """Scores every token by its embedding's inner product with each position.
+
+        Args:
+            hidden_state: What :meth:`last_hidden_state` returns, shape `(..., seq, n_embd)`.
+
+        Returns:
+            The logits, shape `(..., seq, vocab_size)`.
+        """
+        return nn.functional.linear(hidden_state, self.wte.weight)
+
+    def loss(self, ids: Int[Tensor, "*batch seq"]) -> Float[Tensor, ""]:
+        r"""Mean cross-entropy of each token after the first, given those before it, in nats.
+
+        .. math::
+            L = -\frac{1}{B (S - 1)} \sum_b \sum_{s=1}^{S-1} \log p(\mathrm{ids}_{b, s+1}
+            \mid \mathrm{ids}_{b, 1}, \dots, \mathrm{ids}_{b, s})
+
+        The logits at a position are held against the token at the next one. float16 and bfloat16
+        logits are summed up in float32.
+
+        Args:
+            ids: Tokens, int64 or int32 of shape `(..., seq)`; seq is at most `n_positions + 1`.
+
+        Returns:
+            A scalar.
+
+        Raises:
+            TypeError: If `ids` are not int64 or int32.
+            ValueError: If there is nothing to predict, a sequence is too long, or an id is not in
+                the vocabulary.
+        """
+        if ids.ndim == 0 or ids.shape[-1] < 2 or ids.numel() == 0:
+            raise ValueError(
+                "ids must hold a sequence of two tokens or more, so that there is one to predict; "
+                f"got shape {tuple(ids.shape)}"
+            )
+        scores = at_least_float32(self(ids[..., :-1]))
+        self._embed(ids[..., -1])  # looks them up too: cross_entropy would leave out a -100
+        following = ids[..., 1:].flatten().long()
+        return nn.functional.cross_entropy(scores.flatten(0, -2), following)
+
+    def generate(
+        self,
+        ids: Int[Tensor, "batch seq"],
+        max_new_tokens: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Int[Tensor, "batch total"]:
+        """Continues each sequence, one token at a time.
+
+        The keys and values of earlier positions are kept, so that each step after the first
+        computes one position. Dropout is off, whatever the model's mode.
+
+        Args:
+            ids: The tokens so far, int64 or int32 of shape `(batch, seq)`.
+            max_new_tokens: Number of tokens to add.
+            temperature: What the logits are divided by before a token is drawn; 0 takes the most
+                likely token.
+            top_k: If given, tokens are drawn from the `top_k` most likely ones.
+            top_p: If given, tokens are drawn from the fewest most likely ones whose probabilities
+                sum to `top_p` or more; after `top_k`.
+            generator: Source of the draws; torch's global one if not given.
+
+        Returns:
+            `ids` and the new tokens, shape `(batch, seq + max_new_tokens)`.
+
+        Raises:
+            TypeError: If `ids` are not int64 or int32, or a count is no int.
+            ValueError: If `ids` is not of two axes or holds no position, the result would be longer
+                than `n_positions`, an id is not in the vocabulary, an option is out of range, or
+                the highest logit is not finite.
+
+        Examples:
+            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+            >>> model = GPT2(config)
+            >>> model.generate(torch.tensor([[3, 14], [15, 9]]), max_new_tokens=5).shape
+            torch.Size([2, 7])
+        """
+        require_integers("ids", ids)
+        if ids.ndim != 2 or ids.shape[1] == 0:
+            raise ValueError(
+                "ids must be of shape (batch, seq) with one position or more, got "
+                f"{tuple(ids.shape)}; a single sequence is ids[None]"
+            )
+        require_size("max_new_tokens", max_new_tokens, minimum=0)
+        require_sampling(temperature, top_k, top_p)
+        total = ids.shape[1] + max_new_tokens
+        self._require_room(total)
+        caches = self.new_caches(ids.shape[0], total)
+        new = ids
+        with evaluating(self):
+            for _ in range(max_new_tokens):
+                last = self.last_hidden_state(new, caches)[:, -1]
+                logits = self.logits(last)
+                new = next_token(logits, temperature, top_k, top_p, generator)[:, None]
+                ids = torch.cat([ids, new.to(ids.dtype)], dim=-1)
+        return ids
+
+    def new_caches(self, batch: int, max_seq: int) -> list[KeyValueCache]:
+        """Empty caches of keys and values, one for each block.
+
+        Args:
+            batch: Number of sequences.
+            max_seq: Number of positions there is to be room for.
+
+        Returns:
+            As many caches as there are blocks, of the dtype and on the device of the model.
+
+        Raises:
+            TypeError: If a size is not an int.
+            ValueError: If a size is negative.
+        """
+        weight, heads = self.wte.weight, self.config.n_head
+        d_k = self.config.n_embd // heads
+        return [
+            KeyValueCache(batch, heads, max_seq, d_k, dtype=weight.dtype, device=weight.device)
+            for _ in self.h
+        ]
+
+    @classmethod
+    def from_pretrained(cls, name_or_folder: str | os.PathLike[str]) -> "GPT2":
+        """Loads a published checkpoint, in the dtype it is stored in, for evaluation.
+
+        Args:
+            name_or_folder: A folder with `config.json` and `model.safetensors` (or its parts and
+                `model.safetensors.index.json`), or a name on the Hugging Face hub, which needs the
+                package `huggingface_hub` and, if its cache has not the files, a network.
+
+        Returns:
+            The model, in evaluation mode.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If the files are not those of a GPT-2 that this class computes, or are
+                damaged; the message names what is wrong. Pickle files are refused.
+        """
+        config, weights = read_checkpoint(name_or_folder)
+        with torch.device("meta"):
+            model = cls(config)
+        model.load_state_dict(weights, assign=True)
+        return model.eval()
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Writes what :meth:`from_pretrained` and `transformers.GPT2LMHeadModel` load.
+
+        Args:
+            folder: Where `config.json` and `model.safetensors` are written; made if needed.
+
+        Raises:
+            OSError: If a file cannot be written.
+            ValueError: If the weights are not of one floating dtype, or on the meta device.
+
+        Examples:
+            >>> import tempfile
+            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     GPT2(config).save_pretrained(folder)
+            ...     GPT2.from_pretrained(folder).config == config
+            True
+        """
+        write_checkpoint(folder, self.config, self.state_dict())
+
+    def _past(self, ids: Tensor, caches: Sequence[KeyValueCache] | None) -> int:
+        # Refuses what does not fit, and counts the positions that the caches hold.
+        require_integers("ids", ids)
+        if ids.ndim == 0:
+            raise ValueError("ids must have an axis of positions, got a single number")
+        past = 0
+        if caches is not None:
+            fills = [(cache.length, cache.max_seq) for cache in caches]
+            if len(fills) != len(self.h) or len(set(fills)) != 1:
+                found = ", ".join(f"{length} of {max_seq}" for length, max_seq in fills)
+                raise ValueError(
+                    f"caches must be one for each of {len(self.h)} blocks, all with the same "
+                    f"length and max_seq, got {found or 'none'}"
+                )
+            past = fills[0][0]
+        self._require_room(past + ids.shape[-1])
+        return past
+
+    def _require_room(self, seq: int) -> None:
+        if seq > self.config.n_positions:
+            raise ValueError(
+                f"the model has n_positions = {self.config.n_positions} positions, got a sequence "
+                f"of {seq}"
+            )
+
+    def _embed(self, ids: Tensor) -> Tensor:
+        try:
+            return self.wte(ids)
+        except IndexError as error:
+            raise ValueError(
+                f"ids must be in [0, {self.config.vocab_size}), got values from {ids.min()} to "
+                f"{ids.max()}"
+            ) from error

@@ -1,0 +1,249 @@
+"""GPT-2's tokenizer: from text to tokens and back."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import tokenizers
+import torch
+from jaxtyping import Int
+from tokenizers import decoders, models, pre_tokenizers, trainers
+from torch import Tensor
+
+from transformer_layers.gpt2.files.json_file import read_json_object
+from transformer_layers.validation import require_integers, require_size
+
+END_OF_TEXT = "<|endoftext|>"
+_BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())  # a printable character for each byte
+
+
+class Tokenizer:
+    r"""GPT-2's byte-level byte pair encoding.
+
+    It is the `Encoder` of `src/encoder.py` in https://github.com/openai/gpt-2, described in section
+    2.2 of "Language Models are Unsupervised Multitask Learners"; byte pair encoding came to
+    machine translation with https://arxiv.org/abs/1508.07909. A text is cut into words, numbers and
+    runs of other characters, each with the space before it, and endings such as 's. The bytes of
+    each piece in UTF-8 are its first tokens; then, merge by merge, the first in the list first,
+    neighbors become one token. Every byte is a token, so every text can be written, and decoding
+    gives it back.
+
+    A byte is spelled as a printable character: a space is Ġ, a line break Ċ. The text
+    `<|endoftext|>` is always the token of that name, as in `transformers`.
+
+    Args:
+        vocab: The number of each token, from 0 on, as in a `vocab.json`.
+        merges: Pairs of tokens to merge, in the order in which that is done, as in a `merges.txt`.
+
+    Attributes:
+        vocab_size: Number of tokens.
+        end_of_text: Number of the token `<|endoftext|>`.
+
+    Raises:
+        ValueError: If the numbers are not 0, 1, 2, ..., a byte or `<|endoftext|>` has none, or a
+            merge has a token, or makes one, that is not in `vocab`.
+
+    Examples:
+        >>> tokenizer = train_tokenizer(["low lower lowest"], vocab_size=260)
+        >>> tokenizer.encode("low lows")
+        tensor([257, 258,  82])
+        >>> tokenizer.decode(torch.tensor([257, 258, 82]))
+        'low lows'
+    """
+
+    def __init__(self, vocab: Mapping[str, int], merges: Iterable[tuple[str, str]]) -> None:
+        self._vocab = dict(vocab)
+        self._merges = list(merges)
+        _require_tokens(self._vocab)
+        _require_merges(self._vocab, self._merges)
+        self.vocab_size = len(self._vocab)
+        self.end_of_text = self._vocab[END_OF_TEXT]
+        self._library = _cutting_as_gpt2(models.BPE(vocab=self._vocab, merges=self._merges))
+        self._library.add_special_tokens([END_OF_TEXT])
+
+    def encode(self, text: str) -> Int[Tensor, " seq"]:
+        """The tokens of a text.
+
+        Args:
+            text: Any text.
+
+        Returns:
+            Their numbers, int64 of shape `(seq,)`.
+
+        Raises:
+            TypeError: If `text` is no str.
+            ValueError: If it holds half of a surrogate pair, which UTF-8 cannot write.
+        """
+        _require_text("text", text)
+        return torch.tensor(self._library.encode(text).ids, dtype=torch.int64)
+
+    def decode(self, ids: Int[Tensor, " seq"]) -> str:
+        """The text of tokens.
+
+        Args:
+            ids: Numbers of tokens, int64 or int32 of shape `(seq,)`.
+
+        Returns:
+            The text. Bytes that are no UTF-8, as when a character is cut in two, become U+FFFD.
+
+        Raises:
+            TypeError: If `ids` are not int64 or int32.
+            ValueError: If they are not of one axis, or one is not in the vocabulary.
+        """
+        require_integers("ids", ids)
+        if ids.ndim != 1:
+            raise ValueError(
+                f"ids must be of shape (seq,), got {tuple(ids.shape)}; one row of a batch is ids[0]"
+            )
+        if ids.numel() > 0 and not 0 <= ids.min() <= ids.max() < self.vocab_size:
+            raise ValueError(
+                f"ids must be in [0, {self.vocab_size}), got values from {ids.min()} to {ids.max()}"
+            )
+        return self._library.decode(ids.tolist(), skip_special_tokens=False)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes `vocab.json` and `merges.txt`, which `load_tokenizer` and `transformers` load.
+
+        Args:
+            folder: Where they are written; made if needed.
+        """
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        vocab = json.dumps(self._vocab, ensure_ascii=False)
+        (Path(folder) / "vocab.json").write_text(vocab, encoding="utf-8")
+        lines = ["#version: 0.2", *(f"{first} {second}" for first, second in self._merges), ""]
+        (Path(folder) / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
+    """Reads the tokenizer of a published GPT-2, or one that was saved.
+
+    Args:
+        folder: Where `vocab.json` and `merges.txt` are.
+
+    Returns:
+        The tokenizer.
+
+    Raises:
+        FileNotFoundError: If one of the files is not there.
+        ValueError: If a file is damaged, or the two do not fit; the message names it.
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     train_tokenizer(["low lower lowest"], vocab_size=260).save(folder)
+        ...     load_tokenizer(folder).encode("low lows")
+        tensor([257, 258,  82])
+    """
+    vocab_path, merges_path = Path(folder) / "vocab.json", Path(folder) / "merges.txt"
+    for path in (vocab_path, merges_path):
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"there is no {path}; a tokenizer's folder has vocab.json and merges.txt"
+            )
+    vocab, merges = read_json_object(vocab_path), _read_merges(merges_path)
+    try:
+        return Tokenizer(vocab, merges)
+    except ValueError as error:
+        raise ValueError(f"no tokenizer can be made of the files in {folder}: {error}") from error
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
+    """Makes the tokenizer that writes given texts in few tokens.
+
+    The pair of neighbors that is met most often becomes a token, again and again. The same texts
+    give the same tokenizer, whatever their order.
+
+    Args:
+        texts: The texts.
+        vocab_size: Number of tokens: 256 bytes, a token for each pair, and, last, `<|endoftext|>`.
+
+    Returns:
+        The tokenizer.
+
+    Raises:
+        TypeError: If `texts` is one str, holds what is no str, or `vocab_size` is no int.
+        ValueError: If `vocab_size` is below 257, or more than the texts have pairs for, or a text
+            holds half of a surrogate pair.
+    """
+    require_size("vocab_size", vocab_size, minimum=len(_BYTES) + 1)
+    if isinstance(texts, str):
+        raise TypeError("texts must be several texts, got one str; put it into a list")
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        _require_text(f"texts[{i}]", text)
+    library = _cutting_as_gpt2(models.BPE())
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size - 1, initial_alphabet=sorted(_BYTES), show_progress=False
+    )
+    library.train_from_iterator(texts, trainer)
+    trained = json.loads(library.to_str())["model"]
+    vocab = {**trained["vocab"], END_OF_TEXT: len(trained["vocab"])}
+    if len(vocab) < vocab_size:
+        raise ValueError(
+            f"the texts have pairs for a vocab_size of {len(vocab)} at most, got {vocab_size}; "
+            "give more text or ask for fewer tokens"
+        )
+    return Tokenizer(vocab, [(first, second) for first, second in trained["merges"]])
+
+
+def _cutting_as_gpt2(model: models.BPE) -> tokenizers.Tokenizer:
+    library = tokenizers.Tokenizer(model)
+    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library.decoder = decoders.ByteLevel()
+    return library
+
+
+def _require_text(name: str, text: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str, got {text!r} of type {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name} must be text that UTF-8 can write, got half of a surrogate pair, "
+            f"{text[error.start]!r}, at position {error.start}"
+        ) from error
+
+
+def _require_tokens(vocab: dict[str, int]) -> None:
+    numbers = sorted(number for number in vocab.values() if type(number) is int)
+    if numbers != list(range(len(vocab))):
+        raise ValueError(
+            f"the {len(vocab)} tokens must be numbered 0 to {len(vocab) - 1}, each number once"
+        )
+    missing = sorted(({*_BYTES, END_OF_TEXT}) - vocab.keys())
+    if missing:
+        raise ValueError(
+            f"the vocabulary must have a token for each of 256 bytes and {END_OF_TEXT}, "
+            f"{len(missing)} missing: {' '.join(missing[:5])}"
+        )
+
+
+def _require_merges(vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
+    for i, (first, second) in enumerate(merges):
+        for token in (first, second, first + second):
+            if token not in vocab:
+                raise ValueError(
+                    f"merge {i} is of {first!r} and {second!r}, but the vocabulary has no {token!r}"
+                )
+
+
+def _read_merges(path: Path) -> list[tuple[str, str]]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: cannot be read as text in UTF-8: {error}") from error
+    if lines[0].startswith("#version"):
+        lines[0] = ""
+    merges = []
+    for number, line in enumerate(lines, start=1):
+        tokens = line.split(" ")
+        if line != "" and len(tokens) != 2:
+            raise ValueError(
+                f"{path}: must have two tokens on each line, with a space between, got {line!r} on "
+                f"line {number}"
+            )
+        if line != "":
+            merges.append((tokens[0], tokens[1]))
+    return merges

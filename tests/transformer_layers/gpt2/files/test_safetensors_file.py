@@ -1,0 +1,150 @@
+"""Tensors in safetensors files: what the header says, what is read, and what is refused."""
+
+import struct
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from tests.transformer_layers.gpt2.files.examples import write_parts, write_tensors
+from transformer_layers.gpt2.files.safetensors_file import open_tensors
+
+ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+DATA = struct.pack("<2f", 1.5, -2.0)
+
+
+def entry(**changes):
+    return {"a": {**ENTRY, **changes}}
+
+
+def read(path):
+    with open_tensors(path) as tensors:
+        return {name: tensor.read() for name, tensor in tensors.items()}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_reads_what_was_written(tmp_path, dtype):
+    path = tmp_path / "a.safetensors"
+    written = {"b": torch.randn(3, 2).to(dtype), "a": torch.randn(5).to(dtype)}
+    save_file(written, path)
+    with open_tensors(path) as tensors:
+        described = {name: (t.name, t.dtype, t.shape, t.path) for name, t in tensors.items()}
+        assert described == {"a": ("a", dtype, (5,), path), "b": ("b", dtype, (3, 2), path)}
+    found = read(path)
+    assert found.keys() == written.keys()
+    for name, tensor in found.items():
+        assert torch.equal(tensor, written[name])
+
+
+def test_reads_by_hand(tmp_path):
+    path = tmp_path / "a.safetensors"
+    write_parts(path, entry(), DATA)
+    assert read(path)["a"].tolist() == [1.5, -2.0]
+
+
+def test_keeps_the_formats_name_of_other_dtypes(tmp_path):
+    path = tmp_path / "a.safetensors"
+    write_parts(path, entry(dtype="F4", shape=[16]), DATA)
+    with open_tensors(path) as tensors:
+        assert tensors["a"].dtype == "F4"
+    write_tensors(path, {"a": torch.arange(3), "b": torch.ones(2, dtype=torch.uint8)})
+    with open_tensors(path) as tensors:
+        assert [t.dtype for t in tensors.values()] == ["I64", "U8"]
+
+
+def test_what_was_read_does_not_change_with_the_file(tmp_path):
+    path = tmp_path / "a.safetensors"
+    write_parts(path, entry(), DATA)
+    tensor = read(path)["a"]
+    with safe_open(path, framework="pt") as file:
+        mapped = file.get_tensor("a")
+    content = path.read_bytes()
+    with path.open("r+b") as file:  # in place
+        file.write(content[:-8] + bytes(8))
+    assert mapped.tolist() == [0.0, 0.0]  # the reason why the bytes are read
+    assert tensor.tolist() == [1.5, -2.0]
+    tensor += 1.0  # the memory can be written to
+    assert path.read_bytes() == content[:-8] + bytes(8)
+
+
+def test_refuses_a_file_that_became_shorter(tmp_path):
+    path = tmp_path / "a.safetensors"
+    write_parts(path, entry(), DATA)
+    with open_tensors(path) as tensors:
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size - 4)
+        with pytest.raises(ValueError, match=r"a\.safetensors: not a safetensors file, or a damag"):
+            tensors["a"].read()
+
+
+ONE = '"dtype":"F32","shape":[2],"data_offsets":[0,8]'
+
+
+LIES = {
+    "truncated": (entry(), DATA[:-1], None, "incomplete metadata, file not fully covered"),
+    "a byte more": (entry(), DATA + b"x", None, "incomplete metadata, file not fully covered"),
+    "length beyond the file": (entry(), DATA, 10**6, "invalid header length"),
+    "length above the limit": (entry(), DATA, 2**63, "header too large"),
+    "largest length": (entry(), DATA, 2**64 - 1, "header too large"),
+    "no length": (entry(), DATA, 0, "invalid JSON in header"),
+    "length too small": (entry(), DATA, 10, "invalid JSON in header"),
+    "shape too large": (entry(shape=[3]), DATA, None, "invalid shape, data type, or offset"),
+    "negative shape": (entry(shape=[-2]), DATA, None, "invalid value: integer `-2`"),
+    "overflowing shape": (entry(shape=[2**62, 2**62]), DATA, None, "overflow"),
+    "shape above 64 bits": (entry(shape=[2**70]), DATA, None, "invalid JSON in header"),
+    "shape of floats": (entry(shape=[2.0]), DATA, None, "floating point `2.0`"),
+    "shape that is no list": (entry(shape=2), DATA, None, "invalid JSON in header"),
+    "unknown dtype": (entry(dtype="F33"), DATA, None, "unknown variant `F33`"),
+    "other dtype": (entry(dtype="F64"), DATA, None, "invalid shape, data type, or offset"),
+    "negative offset": (entry(data_offsets=[-8, 0]), DATA, None, "invalid value: integer `-8`"),
+    "offsets exchanged": (entry(data_offsets=[8, 0]), DATA, None, "invalid offset"),
+    "a hole before": (entry(data_offsets=[4, 12]), DATA + bytes(4), None, "invalid offset"),
+    "offset beyond the file": (
+        entry(data_offsets=[0, 2**63]),
+        DATA,
+        None,
+        "invalid shape, data type, or offset",
+    ),
+    "two in one place": ({"a": ENTRY, "b": ENTRY}, DATA, None, "invalid offset"),
+    "no offsets": (
+        {"a": {"dtype": "F32", "shape": [2]}},
+        DATA,
+        None,
+        "missing field `data_offsets`",
+    ),
+    "list": ([], b"", None, "invalid JSON in header"),
+    "not UTF-8": (b'{"\xff": 1}', b"", None, "invalid UTF-8 in header"),
+    "deep": (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, b"", None, "recursion limit exceeded"),
+    "metadata that are no text": ({"__metadata__": {"a": 1}}, b"", None, "invalid JSON in header"),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_refuses_a_header_that_does_not_fit_the_file(tmp_path, name):
+    header, data, length, reason = LIES[name]
+    path = tmp_path / "a.safetensors"
+    write_parts(path, header, data, length)
+    with pytest.raises(ValueError, match=reason) as caught:
+        read(path)
+    start = f"{path}: not a safetensors file, or a damaged one: "
+    assert str(caught.value).startswith(start)
+    assert str(caught.value).endswith("; download or copy it again")
+
+
+@pytest.mark.parametrize("content", [b"", b"1234567", b"PK\x03\x04" + bytes(100)])
+def test_refuses_other_files(tmp_path, content):
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.safetensors: not a safetensors file, or a damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize("again", ["a", "\\u0061"])
+def test_refuses_two_tensors_of_one_name_which_the_library_does_not(tmp_path, again):
+    path = tmp_path / "a.safetensors"
+    write_parts(path, f'{{"a":{{{ONE}}},"{again}":{{{ONE}}}}}'.encode(), DATA)
+    with safe_open(path, framework="pt") as file:
+        assert file.get_tensor("a").tolist() == [1.5, -2.0]
+    with pytest.raises(ValueError, match=r"a\.safetensors: cannot be read as JSON: the key 'a' st"):
+        read(path)

@@ -1,0 +1,817 @@
+"""GPT-2 against that of `transformers`, rung by rung, and by its laws."""
+
+import math
+import re
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import DynamicCache, GPT2LMHeadModel
+from transformers import GPT2Config as TheirConfig
+from transformers.models.gpt2.modeling_gpt2 import GPT2Block as TheirBlock
+
+from tests.transformer_layers.attention.test_kernel import LargestTensor
+from tests.transformer_layers.comparisons import (
+    assert_same,
+    relative_error,
+    unit_roundoff,
+    values_and_gradients,
+    with_random_weights,
+)
+from transformer_layers import (
+    GPT2,
+    CausalSelfAttention,
+    FeedForward,
+    GPT2Block,
+    GPT2Config,
+    KeyValueCache,
+    attention_weights,
+    causal_mask,
+)
+from transformer_layers.attention.heads import split_heads
+
+BATCH, SEQ, VOCAB_SIZE, N_POSITIONS = 3, 20, 31, 23
+N_EMBD, N_LAYER, N_HEAD, EPS = 14, 4, 2, 1e-3
+D_K = N_EMBD // N_HEAD
+PUBLISHED = {  # n_layer, n_embd, n_head, and the parameters of the published weights
+    "gpt2": (12, 768, 12, 124_439_808),
+    "gpt2-medium": (24, 1024, 16, 354_823_168),
+    "gpt2-large": (36, 1280, 20, 774_030_080),
+    "gpt2-xl": (48, 1600, 25, 1_557_611_200),
+}
+
+
+def small_config(dropout=0.0):
+    return GPT2Config(VOCAB_SIZE, N_POSITIONS, N_EMBD, N_LAYER, N_HEAD, dropout, EPS)
+
+
+def random_model(dropout=0.0):
+    return with_random_weights(GPT2(small_config(dropout))).double()
+
+
+def random_ids(*leading, seq=SEQ):
+    return torch.randint(VOCAB_SIZE, (*leading, seq))
+
+
+def random_block(dropout=0.0):
+    return with_random_weights(GPT2Block(N_EMBD, N_HEAD, dropout, EPS)).double()
+
+
+def random_input(*leading, seq=SEQ):
+    return torch.randn(*leading, seq, N_EMBD, dtype=torch.float64)
+
+
+def their_config(**options):
+    return TheirConfig(
+        vocab_size=VOCAB_SIZE,
+        n_positions=N_POSITIONS,
+        n_embd=N_EMBD,
+        n_layer=N_LAYER,
+        n_head=N_HEAD,
+        layer_norm_epsilon=EPS,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        resid_pdrop=0.0,
+        bos_token_id=None,
+        eos_token_id=None,
+        **options,
+    )
+
+
+def their_model(model, implementation="eager"):
+    """The model of `transformers`, with the weights of ours; eager shows attention's weights."""
+    theirs = GPT2LMHeadModel(their_config(attn_implementation=implementation)).double()
+    theirs.transformer.load_state_dict(model.state_dict(), strict=True)
+    return theirs
+
+
+def published_names(theirs):
+    """Their parameters under the names of the published weights, which are ours."""
+    return {name.removeprefix("transformer."): each for name, each in theirs.named_parameters()}
+
+
+def shifted_cross_entropy(logits, ids):
+    return nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+
+
+# By hand
+
+
+def test_block_by_hand():
+    # One head whose queries and keys are 0 and whose values are its input: the mean so far. The
+    # feed-forward adds ten times the first feature to the second one, where it is positive.
+    block = GPT2Block(2, 1, dropout=0.0).double()
+    with torch.no_grad():
+        for parameter in (*block.attn.parameters(), *block.mlp.parameters()):
+            parameter.zero_()
+        block.attn.c_attn.weight[:, 4:] = torch.eye(2)
+        block.attn.c_proj.weight.copy_(torch.eye(2))
+        block.mlp.c_fc.weight[0, 0] = 10.0
+        block.mlp.c_proj.weight[0, 1] = 1.0
+    output = block(torch.tensor([[1.0, 3.0], [9.0, 5.0]], dtype=torch.float64))
+    # The norm gives (-1, 1) and (1, -1). The attention's means are (-1, 1) and (0, 0), the sums
+    # (0, 4) and (9, 5), their norms (-1, 1) and (1, -1) again, so that the second gains 10.
+    expected = torch.tensor([[0.0, 4.0], [9.0, 15.0]], dtype=torch.float64)
+    torch.testing.assert_close(output, expected, rtol=0, atol=1e-4)  # eps: norms a bit smaller
+
+
+def tiny_model():
+    """Two features; the blocks add nothing, so that the last norm sees the embeddings alone."""
+    model = GPT2(GPT2Config(3, 2, 2, 1, 1, dropout=0.0)).double()
+    with torch.no_grad():
+        for parameter in model.h.parameters():
+            parameter.zero_()
+        model.wte.weight.copy_(torch.tensor([[4.0, 0.0], [0.0, 3.0], [1.0, 1.0]]))
+        model.wpe.weight.copy_(torch.tensor([[0.0, 1.0], [0.0, 9.0]]))
+    return model
+
+
+def test_logits_by_hand():
+    # Token 0 at position 0 is (4, 1), at position 1 (4, 9). The norms are (1, -1) and (-1, 1).
+    logits = tiny_model()(torch.tensor([0, 0]))
+    expected = torch.tensor([[4.0, -3.0, 0.0], [-4.0, 3.0, 0.0]], dtype=torch.float64)
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-4)
+
+
+def test_loss_by_hand():
+    # At position 0 the logits are (4, -3, 0), and the token that follows is 2.
+    loss = tiny_model().loss(torch.tensor([[0, 2]]))
+    expected = math.log(math.exp(4) + math.exp(-3) + 1)
+    assert loss.item() == pytest.approx(expected, abs=1e-4)
+
+
+# The ladder: every step of the model against transformers', with the same weights
+
+WHOLE = {"embeddings": ["wte", "wpe", "drop"], "last norm": ["ln_f"], "logits": ["logits"]}
+IN_EACH_BLOCK = {
+    "first norm": ".ln_1",
+    "queries, keys and values": ".attn.c_attn",
+    "scores": ".scores",
+    "weights": ".weights",
+    "heads": "input of .attn.c_proj",
+    "attention": ".attn",
+    "first residual": "input of .ln_2",
+    "second norm": ".ln_2",
+    "inner features": ".mlp.c_fc",
+    "activations": "input of .mlp.c_proj",
+    "feed-forward": ".mlp",
+    "block": "",
+}
+
+
+def names_of(rung):
+    if rung in WHOLE:
+        return WHOLE[rung]
+    of, name = re.fullmatch(r"(input of )?(.*)", IN_EACH_BLOCK[rung]).groups(default="")
+    return [f"{of}h.{i}{name}" for i in range(N_LAYER)]
+
+
+def tensors_of_the_forward(model, ids):
+    """What each module takes and gives, by its published name, and attention's own tensors."""
+    found = {}
+
+    def note(name):
+        def hook(module, inputs, output):
+            found[f"input of {name}"] = inputs[0].detach()
+            found[name] = (output[0] if isinstance(output, tuple) else output).detach()
+            if isinstance(output, tuple):
+                found[name.removesuffix("attn") + "weights"] = output[1].detach()
+
+        return hook
+
+    for name, module in model.named_modules():
+        if name not in ("", "transformer"):
+            module.register_forward_hook(note(name.removeprefix("transformer.")))
+    output = model(ids)
+    found["wpe"] = found["wpe"].reshape(-1, N_EMBD)  # theirs has an axis for the batch
+    found["logits"] = (output if isinstance(output, torch.Tensor) else output.logits).detach()
+    for i in range(N_LAYER):
+        if f"h.{i}.weights" not in found:
+            query, key, _ = found[f"h.{i}.attn.c_attn"].split(N_EMBD, dim=-1)
+            query, key = split_heads(query, N_HEAD), split_heads(key, N_HEAD)
+            found[f"h.{i}.weights"] = attention_weights(query, key, causal_mask(ids.shape[-1]))
+            scores = query @ key.mT / math.sqrt(D_K)
+            scores = scores.masked_fill(~causal_mask(ids.shape[-1]), -math.inf).log_softmax(-1)
+        else:
+            scores = found[f"h.{i}.weights"].log()
+        # The logarithm of the weights is the scores, but for a number for each row.
+        found[f"h.{i}.scores"] = scores[..., causal_mask(ids.shape[-1])]
+    return found
+
+
+@cache
+def both_forwards(dtype):
+    torch.manual_seed(0)
+    model, ids = random_model(), random_ids(BATCH)
+    theirs = their_model(model)
+    return [tensors_of_the_forward(each.to(dtype), ids) for each in (model, theirs)]
+
+
+over_rungs = pytest.mark.parametrize("rung", [*WHOLE, *IN_EACH_BLOCK])
+
+
+@over_rungs
+def test_every_step_equals_that_of_transformers_in_float64(rung):
+    ours, theirs = both_forwards(torch.float64)
+    for name in names_of(rung):
+        assert_same([ours[name]], [theirs[name]])
+
+
+def assert_as_near_as_theirs(ours, theirs, exact):
+    """Rounding to float32 moves ours about as much as theirs; a mistake would move it far more.
+
+    Theirs counts as four roundings at least, since it may be nearer by chance.
+    """
+    allowed = 4 * max(relative_error(theirs, exact), 4 * unit_roundoff(torch.float32))
+    assert relative_error(ours, exact) <= allowed
+
+
+@over_rungs
+def test_every_step_is_as_exact_as_that_of_transformers_in_float32(rung):
+    ours, theirs = both_forwards(torch.float32)
+    exact, _ = both_forwards(torch.float64)
+    for name in names_of(rung):
+        assert ours[name].dtype == torch.float32
+        assert_as_near_as_theirs(ours[name], theirs[name], exact[name])
+
+
+@cache
+def both_losses_and_gradients(dtype):
+    torch.manual_seed(0)
+    model, ids = random_model(), random_ids(BATCH)
+    theirs = their_model(model).to(dtype)
+    model = model.to(dtype)
+    model.loss(ids).backward()
+    # Their own loss is computed in float32 whatever the dtype.
+    loss = shifted_cross_entropy(theirs(ids).logits, ids)
+    loss.backward()
+    ours = {"loss": model.loss(ids).detach()}
+    ours |= {name: each.grad for name, each in model.named_parameters()}
+    named = {name: each.grad for name, each in published_names(theirs).items()}
+    return ours, {"loss": loss.detach(), **named}
+
+
+def test_the_loss_and_every_gradient_equal_those_of_transformers_in_float64():
+    ours, theirs = both_losses_and_gradients(torch.float64)
+    assert ours.keys() == theirs.keys()
+    assert_same([ours["loss"]], [theirs["loss"]])
+    gradients = [name for name in ours if name != "loss"]
+    assert_same([ours[name] for name in gradients], [theirs[name] for name in gradients])
+
+
+def test_the_loss_and_every_gradient_are_as_exact_in_float32():
+    ours, theirs = both_losses_and_gradients(torch.float32)
+    exact, _ = both_losses_and_gradients(torch.float64)
+    for name in ours:
+        if not name.endswith("c_attn.bias"):  # of the keys' bias it is 0, and rounding is all of it
+            assert_as_near_as_theirs(ours[name], theirs[name], exact[name])
+
+
+def test_the_loss_is_that_of_transformers_as_far_as_float32_goes():
+    model, ids = random_model(), random_ids(BATCH)
+    theirs = their_model(model)(ids, labels=ids).loss
+    assert theirs.dtype == torch.float32
+    assert relative_error(model.loss(ids), theirs) <= 4 * unit_roundoff(torch.float32)
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_logits_and_their_gradients_equal_those_of_transformers(implementation):
+    model, ids = random_model(), random_ids(BATCH)
+    theirs = their_model(model, implementation)
+    assert list(published_names(theirs)) == [name for name, _ in model.named_parameters()]
+    expected = values_and_gradients(
+        lambda ids: theirs(ids).logits, [ids], list(theirs.parameters())
+    )
+    assert_same(values_and_gradients(model, [ids], list(model.parameters())), expected)
+
+
+def test_the_last_hidden_state_is_what_the_head_scores():
+    model, ids = random_model(), random_ids(BATCH)
+    expected = their_model(model).transformer(ids).last_hidden_state
+    assert_same([model.last_hidden_state(ids)], [expected])
+    assert torch.equal(model.logits(model.last_hidden_state(ids)), model(ids))
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_the_block_equals_that_of_transformers(implementation):
+    block, x = random_block(), random_input(BATCH)
+    theirs = TheirBlock(their_config(attn_implementation=implementation), layer_idx=0).double()
+    theirs.load_state_dict(block.state_dict(), strict=True)
+    names = [name for name, _ in theirs.named_parameters()]
+    assert names == [name for name, _ in block.named_parameters()]
+    # The model makes their mask; a block without one is not causal.
+    added = torch.zeros(SEQ, SEQ, dtype=torch.float64).masked_fill(~causal_mask(SEQ), -math.inf)
+    expected = values_and_gradients(
+        lambda x: theirs(x, attention_mask=added[None, None]), [x], list(theirs.parameters())
+    )
+    assert_same(values_and_gradients(block, [x], list(block.parameters())), expected)
+
+
+@pytest.mark.parametrize("sizes", [[12, 1, 7], [20], [1] * 20, [3, 0, 17]], ids=str)
+def test_with_a_cache_logits_keys_and_values_equal_those_of_transformers(sizes):
+    model, ids = random_model(), random_ids(BATCH)
+    theirs, their_cache = their_model(model), DynamicCache()
+    caches = model.new_caches(BATCH, SEQ)
+    for piece in ids.split(sizes, dim=1):
+        if piece.numel() == 0:  # theirs refuses it
+            assert model(piece, caches).shape == (BATCH, 0, VOCAB_SIZE)
+            continue
+        expected = theirs(piece, past_key_values=their_cache, use_cache=True).logits
+        assert_same([model(piece, caches)], [expected])
+    nothing = torch.zeros(BATCH, N_HEAD, 0, D_K, dtype=torch.float64)
+    for ours, their_layer in zip(caches, their_cache.layers, strict=True):
+        assert_same(ours.append(nothing, nothing), [their_layer.keys, their_layer.values])
+
+
+def test_greedy_tokens_are_those_of_transformers():
+    model, ids = random_model(), random_ids(BATCH, seq=12)
+    expected = their_model(model).generate(
+        ids,
+        attention_mask=torch.ones_like(ids),  # else it takes each token 0 for padding
+        max_new_tokens=N_POSITIONS - 12,
+        do_sample=False,
+        pad_token_id=0,
+    )
+    assert torch.equal(model.generate(ids, N_POSITIONS - 12), expected)
+
+
+# Laws
+
+
+@settings(max_examples=15)
+@given(st.integers(0, SEQ - 1), st.integers(1, VOCAB_SIZE - 1), st.integers(0, 2**16))
+def test_later_tokens_change_nothing(t, step, seed):
+    torch.manual_seed(seed)
+    model, ids = random_model(), random_ids(BATCH)
+    changed = ids.clone()
+    changed[:, t] = (ids[:, t] + step) % VOCAB_SIZE
+    before, after = model(ids), model(changed)
+    torch.testing.assert_close(after[:, :t], before[:, :t], rtol=0, atol=1e-13)
+    assert ((after - before)[:, t:].abs() > 1e-9).any(dim=-1).all()
+
+
+def test_the_gradient_of_later_positions_is_exactly_zero():
+    model, ids = random_model(), random_ids(BATCH)
+    for s in (0, 7, SEQ - 1):
+        gradient = torch.autograd.grad(model(ids)[:, s].sum(), model.wpe.weight)[0]
+        used = (gradient != 0).any(dim=-1)
+        assert torch.equal(used, torch.arange(N_POSITIONS) <= s)
+
+
+def test_each_sequence_gives_what_it_gives_alone():
+    model, ids = random_model(), random_ids(BATCH)
+    assert_same(list(model(ids)), [model(each) for each in ids])
+
+
+@pytest.mark.parametrize("leading", [(), (5, 2), (0,), (2, 0)])
+def test_any_leading_axes_are_sequences_by_themselves(leading):
+    model, ids = random_model(), random_ids(*leading)
+    expected = [model(each[None])[0] for each in ids.reshape(-1, SEQ)]
+    expected = torch.stack(expected) if expected else torch.zeros(0, dtype=torch.float64)
+    assert_same([model(ids)], [expected.reshape(*leading, SEQ, VOCAB_SIZE)])
+
+
+def test_of_no_positions_there_are_no_logits():
+    model = random_model()
+    output, *gradients = values_and_gradients(
+        model, [random_ids(BATCH, seq=0)], list(model.parameters())
+    )
+    assert output.shape == (BATCH, 0, VOCAB_SIZE)
+    assert all((gradient == 0).all() for gradient in gradients)
+
+
+def test_all_positions_can_be_used():
+    model, ids = random_model(), random_ids(BATCH, seq=N_POSITIONS)
+    assert_same([model(ids)[:, :SEQ]], [model(ids[:, :SEQ])])
+
+
+def test_int32_ids_give_the_same():
+    model, ids = random_model(), random_ids(BATCH)
+    assert torch.equal(model(ids.int()), model(ids))
+    assert torch.equal(model.loss(ids.int()), model.loss(ids))
+
+
+def test_ids_need_not_be_contiguous():
+    model, ids = random_model(), random_ids(BATCH)
+    strided = ids.t().contiguous().t()
+    assert not strided.is_contiguous()
+    assert_same([model(strided), model.loss(strided)], [model(ids), model.loss(ids)])
+
+
+def test_the_same_seed_gives_the_same_model_and_the_same_draws():
+    outputs = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        model = GPT2(small_config(dropout=0.5))
+        outputs.append(model(torch.arange(SEQ)))
+    assert torch.equal(*outputs)
+    assert not torch.equal(model(torch.arange(SEQ)), outputs[0])
+    model.eval()
+    assert torch.equal(model(torch.arange(SEQ)), model(torch.arange(SEQ)))
+
+
+def test_the_loss_is_the_mean_over_all_tokens_that_are_predicted():
+    model, ids = random_model(), random_ids(5, 2)
+    probabilities = model(ids).softmax(dim=-1)[..., :-1, :]
+    of_the_next = probabilities.gather(-1, ids[..., 1:, None])
+    assert_same([model.loss(ids)], [-of_the_next.log().mean()])
+
+
+def test_the_head_is_the_token_embedding():
+    # A feature added to the last norm's bias adds that feature of each token to its logit.
+    model, ids = random_model(), random_ids(BATCH)
+    before = model(ids)
+    with torch.no_grad():
+        model.ln_f.bias[3] += 1.0
+    assert_same([model(ids)], [before + model.wte.weight[:, 3]])
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=4), st.integers(0, 2**16))
+def test_in_pieces_with_caches_as_in_one(sizes, seed):
+    torch.manual_seed(seed)
+    model, ids = random_model(), random_ids(BATCH, seq=sum(sizes))
+    caches = model.new_caches(BATCH, N_POSITIONS)
+    pieces = [model(piece, caches) for piece in ids.split(sizes, dim=1)]
+    assert_same([torch.cat(pieces, dim=1)], [model(ids)])
+    assert {cache.length for cache in caches} == {sum(sizes)}
+
+
+def test_caches_have_the_dtype_and_the_device_of_the_model():
+    for dtype in (torch.float16, torch.float64):
+        cache = GPT2(small_config()).to(dtype).new_caches(BATCH, 5)[-1]
+        keys, _ = cache.append(*torch.zeros(2, BATCH, N_HEAD, 5, D_K, dtype=dtype))
+        assert (keys.shape, keys.dtype) == ((BATCH, N_HEAD, 5, D_K), dtype)
+    with torch.device("meta"):
+        model = GPT2(small_config())
+    caches = model.new_caches(BATCH, 5)
+    assert len(caches) == N_LAYER
+    assert model(torch.zeros(BATCH, 5, dtype=torch.int64, device="meta"), caches).is_meta
+
+
+# Initial weights
+
+
+def larger_config(n_layer=3):
+    return GPT2Config(vocab_size=499, n_positions=128, n_embd=60, n_layer=n_layer, n_head=4)
+
+
+@pytest.mark.parametrize("n_layer", [1, 3])
+def test_initial_weights(n_layer):
+    for name, parameter in GPT2(larger_config(n_layer)).named_parameters():
+        if name.endswith("bias"):
+            assert (parameter == 0).all(), name
+        elif "ln_" in name:
+            assert (parameter == 1).all(), name
+        else:
+            std = 0.02 / math.sqrt(2 * n_layer) if name.endswith("c_proj.weight") else 0.02
+            # The standard errors of a deviation and of a mean of n draws; five of them.
+            n = parameter.numel()
+            assert abs(parameter.std() / std - 1) < 5 / math.sqrt(2 * n), name
+            assert abs(parameter.mean()) < 5 * std / math.sqrt(n), name
+
+
+def test_initial_weights_are_those_of_transformers_in_distribution():
+    config = larger_config()
+    sizes = {name: getattr(config, name) for name in ("vocab_size", "n_embd", "n_layer", "n_head")}
+    theirs = published_names(GPT2LMHeadModel(TheirConfig(**sizes, n_positions=128)))
+    for name, ours in GPT2(config).named_parameters():
+        if theirs[name].std() == 0:
+            assert torch.equal(ours, theirs[name])
+        else:  # each ratio of two deviations is within five of its standard errors
+            ratio = ours.std() / theirs[name].std()
+            assert abs(ratio - 1) < 5 / math.sqrt(ours.numel()), name
+
+
+def test_no_two_blocks_are_alike_at_the_start():
+    first, *others = GPT2(small_config()).h
+    for other in others:
+        for name, parameter in other.named_parameters():
+            if name.endswith("weight") and not name.startswith("ln_"):
+                assert not torch.equal(parameter, first.get_parameter(name))
+
+
+def test_the_first_loss_is_near_that_of_a_uniform_guess():
+    config = larger_config()
+    model = GPT2(config).eval()
+    loss = model.loss(torch.randint(config.vocab_size, (20, 128)))
+    # A normed position of n_embd features times a token's: normal logits of variance n_embd 0.02²,
+    # half of which the loss is above ln V.
+    expected = math.log(config.vocab_size) + config.n_embd * 0.02**2 / 2
+    assert loss.item() == pytest.approx(expected, abs=0.01)
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_sizes_have_the_published_numbers_of_parameters(name):
+    n_layer, d, n_head, published = PUBLISHED[name]
+    config = GPT2Config(n_layer=n_layer, n_embd=d, n_head=n_head)
+    with torch.device("meta"):
+        model = GPT2(config)
+    assert all(parameter.is_meta for parameter in model.parameters())
+    assert sum(parameter.numel() for parameter in model.parameters()) == published
+    embeddings, block, last_norm = (50257 + 1024) * d, 12 * d**2 + 13 * d, 2 * d
+    assert embeddings + n_layer * block + last_norm == published
+
+
+def test_the_tied_head_saves_a_third():
+    with torch.device("meta"):
+        model, theirs = GPT2(GPT2Config()), GPT2LMHeadModel(TheirConfig(tie_word_embeddings=False))
+    untied = sum(parameter.numel() for parameter in theirs.parameters())
+    assert untied - sum(parameter.numel() for parameter in model.parameters()) == 38_597_376
+    assert model.wte.weight.numel() == 38_597_376
+
+
+def test_has_the_published_keys_and_shapes_and_no_others():
+    of_block = [
+        f"{layer}.{kind}"
+        for layer in ("ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj")
+        for kind in ("weight", "bias")
+    ]
+    keys = ["wte.weight", "wpe.weight"]
+    keys += [f"h.{i}.{name}" for i in range(N_LAYER) for name in of_block]
+    keys += ["ln_f.weight", "ln_f.bias"]
+    model = random_model()
+    assert list(model.state_dict()) == keys
+    theirs = their_model(model).transformer.state_dict()
+    assert {name: each.shape for name, each in model.state_dict().items()} == {
+        name: each.shape for name, each in theirs.items()
+    }
+
+
+def test_attributes():
+    model = GPT2(small_config(dropout=0.25))
+    assert model.config == small_config(dropout=0.25)
+    assert model.drop.p == 0.25
+    assert isinstance(model.ln_f, torch.nn.LayerNorm)
+    assert len(model.h) == N_LAYER
+    block = model.h[2]
+    kinds = [type(each) for each in (block.ln_1, block.attn, block.ln_2, block.mlp)]
+    assert kinds == [torch.nn.LayerNorm, CausalSelfAttention, torch.nn.LayerNorm, FeedForward]
+    assert block.ln_1.eps == block.ln_2.eps == model.ln_f.eps == EPS
+    assert block.attn.dropout.p == block.mlp.dropout.p == 0.25
+    assert block.mlp.c_fc.weight.shape == (N_EMBD, 4 * N_EMBD)
+    default = GPT2Block(N_EMBD, N_HEAD)
+    assert (default.attn.dropout.p, default.mlp.dropout.p) == (0.1, 0.1)
+    assert (default.ln_1.eps, default.ln_2.eps) == (1e-5, 1e-5)
+
+
+# Dropout
+
+DRAWS = {"rand", "rand_like", "bernoulli", "bernoulli_", "native_dropout", "uniform_"}
+
+
+class Draws(TorchDispatchMode):
+    """Counts the operations that draw numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += function.overloadpacket.__name__ in DRAWS
+        return function(*args, **(kwargs or {}))
+
+
+def test_one_draw_for_the_embeddings_and_three_for_each_block():
+    model, ids = random_model(dropout=0.5), random_ids(BATCH)
+    with Draws() as draws:
+        model.train()(ids)
+    assert draws.count == 1 + 3 * N_LAYER
+    with Draws() as draws:
+        model.eval()(ids)
+    assert draws.count == 0
+
+
+def test_dropout_of_the_embeddings_leaves_the_blocks_nothing():
+    model, ids = random_model(dropout=0.0), random_ids(BATCH)
+    model.drop.p = 1.0
+    seen = []
+    model.h[0].register_forward_pre_hook(lambda block, inputs: seen.append(inputs[0]))
+    model.train()(ids)
+    assert (seen[0] == 0).all()
+    model.eval()(ids)
+    assert (seen[1] != 0).all()
+
+
+def test_dropout_acts_on_the_sum_of_the_embeddings():
+    model, ids = random_model(dropout=0.25), random_ids(40)
+    seen = []
+    model.drop.register_forward_hook(lambda drop, inputs, output: seen.append(output))
+    model.train()(ids)
+    share = (seen[0] == 0).double().mean()
+    # 11,200 draws: a share within five standard deviations of a quarter.
+    assert abs(share - 0.25) < 5 * math.sqrt(0.25 * 0.75 / seen[0].numel())
+    kept = seen[0] != 0
+    embedded = model.wte.weight[ids] + model.wpe.weight[:SEQ]
+    assert_same([seen[0][kept]], [embedded[kept] / 0.75])
+
+
+def test_dropout_of_both_sublayers_leaves_the_residual():
+    x = random_input(BATCH)
+    assert torch.equal(random_block(dropout=1.0).train()(x), x)
+    assert not torch.equal(random_block(dropout=1.0).eval()(x), x)
+
+
+@pytest.mark.parametrize("sublayer", ["attn", "mlp"])
+def test_each_dropout_of_a_block_acts_in_training_only(sublayer):
+    block, x = random_block(), random_input(BATCH)
+    without = block.train()(x)
+    block.get_submodule(sublayer).dropout.p = 0.5
+    assert relative_error(block.train()(x), without) > 0.01
+    assert torch.equal(block.eval()(x), without)
+
+
+def test_in_evaluation_nothing_is_dropped():
+    torch.manual_seed(1)
+    with_dropout, ids = random_model(dropout=0.5).eval(), random_ids(BATCH)
+    torch.manual_seed(1)
+    without = random_model()
+    assert torch.equal(with_dropout(ids), without(ids))
+
+
+# Dtypes and memory
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_low_precision_stays_near_float64(dtype):
+    model, ids = random_model().to(dtype), random_ids(BATCH)
+    logits, loss = model(ids), model.loss(ids)
+    assert logits.dtype == dtype
+    assert loss.dtype == torch.float32
+    model = model.double()
+    # A dozen steps in each block, each rounded, relative to the largest element.
+    assert relative_error(logits, model(ids)) <= 12 * N_LAYER * unit_roundoff(dtype)
+    assert relative_error(loss, model.loss(ids)) <= 12 * N_LAYER * unit_roundoff(dtype)
+
+
+def test_the_loss_of_half_precision_logits_is_summed_up_in_float32():
+    model = random_model().to(torch.bfloat16)
+    ids = random_ids(BATCH)
+    expected = shifted_cross_entropy(model(ids).float(), ids)
+    assert relative_error(model.loss(ids), expected) <= 4 * unit_roundoff(torch.float32)
+
+
+def largest_tensor_of_a_step(seq):
+    config = GPT2Config(VOCAB_SIZE, seq, N_EMBD, N_LAYER, N_HEAD, dropout=0.0)
+    model, ids = GPT2(config), random_ids(1, seq=seq)
+    with LargestTensor() as largest:
+        model(ids).sum().backward()
+    return largest.numel
+
+
+def test_memory_grows_with_the_sequence_and_not_its_square():
+    # The largest tensors are the feed-forward's inner features, 4 n_embd at each position.
+    assert [largest_tensor_of_a_step(seq) for seq in (128, 256)] == [
+        128 * 4 * N_EMBD,
+        256 * 4 * N_EMBD,
+    ]
+
+
+# Errors
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        (
+            torch.zeros(3, 5),
+            TypeError,
+            r"ids must be a tensor of int64 or int32, got torch.float32; convert it with ids.long",
+        ),
+        (torch.zeros(3, 5, dtype=torch.bool), TypeError, "int64 or int32, got torch.bool"),
+        (torch.zeros(3, 5, dtype=torch.uint8), TypeError, "int64 or int32, got torch.uint8"),
+        (torch.tensor(3), ValueError, "ids must have an axis of positions, got a single number"),
+        (
+            torch.zeros(2, 24, dtype=torch.int64),
+            ValueError,
+            "the model has n_positions = 23 positions, got a sequence of 24",
+        ),
+        (
+            torch.tensor([[3, 31], [0, 4]]),
+            ValueError,
+            r"ids must be in \[0, 31\), got values from 0 to 31",
+        ),
+        (
+            torch.tensor([[3, 30], [-1, 4]]),
+            ValueError,
+            r"ids must be in \[0, 31\), got values from -1 to 30",
+        ),
+    ],
+)
+def test_errors_of_ids(ids, error, message):
+    with pytest.raises(error, match=message):
+        GPT2(small_config())(ids)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("shape", [(), (1,), (3, 1), (3, 0), (0, 5)], ids=str)
+def test_a_loss_needs_a_token_to_predict(shape):
+    with pytest.raises(
+        ValueError,
+        match=r"ids must hold a sequence of two tokens or more, so that there is one to predict; "
+        rf"got shape {str(shape).replace('(', '[(]').replace(')', '[)]')}",
+    ):
+        GPT2(small_config()).loss(torch.zeros(shape, dtype=torch.int64))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_the_loss_refuses_what_the_model_refuses():
+    model = GPT2(small_config())
+    with pytest.raises(TypeError, match="must be a tensor of int64 or int32, got torch"):
+        model.loss(torch.zeros(3, 5))
+    with pytest.raises(ValueError, match=r"ids must be in \[0, 31\), got values from 0 to 31"):
+        model.loss(torch.tensor([[31, 0, 4]]))
+    with pytest.raises(ValueError, match="n_positions = 23 positions, got a sequence of 24"):
+        model.loss(torch.zeros(25, dtype=torch.int64))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_the_loss_refuses_a_last_token_that_is_not_in_the_vocabulary():
+    with pytest.raises(ValueError, match=r"ids must be in \[0, 31\), got values from 31 to 31"):
+        GPT2(small_config()).loss(torch.tensor([[0, 4, 31]]))
+    with pytest.raises(ValueError, match=r"ids must be in \[0, 31\), got values from -100 to 3"):
+        GPT2(small_config()).loss(torch.tensor([[0, 4, -100], [0, 4, 3]]))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_errors_of_caches():
+    model = random_model()
+    caches = model.new_caches(BATCH, 30)
+    with pytest.raises(
+        ValueError,
+        match=r"caches must be one for each of 4 blocks, all with the same length and max_seq, "
+        r"got 0 of 30, 0 of 30$",
+    ):
+        model(random_ids(BATCH), caches[:2])
+    with pytest.raises(ValueError, match=r"of 4 blocks, .* got none"):
+        model(random_ids(BATCH), [])
+    model(random_ids(BATCH), caches)
+    with pytest.raises(ValueError, match="got 20 of 30, 20 of 30, 20 of 30, 0 of 30"):
+        model(random_ids(BATCH), [*caches[:3], *model.new_caches(BATCH, 30)[:1]])
+    unequal = [*model.new_caches(BATCH, 30)[:3], *model.new_caches(BATCH, 5)[:1]]
+    with pytest.raises(ValueError, match="got 0 of 30, 0 of 30, 0 of 30, 0 of 5"):
+        model(random_ids(BATCH), unequal)
+    assert {cache.length for cache in unequal} == {0}
+    with pytest.raises(ValueError, match="n_positions = 23 positions, got a sequence of 24"):
+        model(random_ids(BATCH, seq=4), caches)
+    with pytest.raises(ValueError, match=r"of shape \(3, 2, seq, 7\), got \(1, 2, 1, 7\)"):
+        model(random_ids(1, seq=1), caches)
+    with pytest.raises(ValueError, match=r"room for max_seq = 5 positions, got 20 after 0"):
+        model(random_ids(BATCH), model.new_caches(BATCH, 5))
+    other = [KeyValueCache(BATCH, N_HEAD, 5, D_K) for _ in range(N_LAYER)]
+    with pytest.raises(TypeError, match=r"holds torch.float32, got keys of torch.float64"):
+        model(random_ids(BATCH, seq=1), other)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_errors_of_new_caches():
+    with pytest.raises(ValueError, match="max_seq must be at least 0, got -1"):
+        GPT2(small_config()).new_caches(1, -1)
+    with pytest.raises(TypeError, match=r"batch must be an int, got 2\.0 of type float"):
+        GPT2(small_config()).new_caches(2.0, 3)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            (14, 4),
+            ValueError,
+            "d_model must be divisible by num_heads, got d_model=14 and num_heads=4",
+        ),
+        ((0, 1), ValueError, "d_model must be at least 1, got 0"),
+        ((-1, 1), ValueError, "d_model must be at least 1, got -1"),
+        ((6.0, 2), TypeError, "d_model must be an int, got 6.0"),
+        ((14, 0), ValueError, "num_heads must be at least 1, got 0"),
+        ((14, 2.0), TypeError, "num_heads must be an int, got 2.0"),
+        ((14, 2, 1.5), ValueError, "dropout must be between 0 and 1, got 1.5"),
+        ((14, 2, 0.1, 0.0), ValueError, "eps must be greater than 0, got 0.0"),
+    ],
+)
+def test_errors_of_a_block(arguments, error, message):
+    with pytest.raises(error, match=message):
+        GPT2Block(*arguments)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        (torch.zeros(3, 5, 13), ValueError, "must have a last axis of d_model = 14, got a last"),
+        (torch.zeros(14), ValueError, r"must have two axes or more, \(..., seq, d_model\)"),
+        (torch.zeros(3, 5, 14).double(), TypeError, "is torch.float64 but the layer's parameters"),
+        (torch.zeros(3, 5, 14).long(), TypeError, "must be a floating-point tensor, got torch.int"),
+    ],
+)
+def test_errors_of_a_blocks_input(x, error, message):
+    with pytest.raises(error, match=message):
+        GPT2Block(N_EMBD, N_HEAD)(x)
