@@ -18,8 +18,8 @@ from transformer_layers import (
     Conv1D,
     GPT2Config,
     KeyValueCache,
-    _blockwise_attention,
 )
+from transformer_layers.gpt2.inference import attention as blockwise
 from transformer_layers.gpt2.inference.attention import BlockwiseAttention
 from transformer_layers.gpt2.inference.model import (
     GPT2ForInference,
@@ -154,7 +154,7 @@ def test_a_column_of_zeros_in_int8():
 @pytest.mark.parametrize("leading", [(), (2,), (2, 3), (0,)])
 @pytest.mark.parametrize("seq", [0, 1, 2, 5, 6, 7, 12])
 def test_attention_in_blocks_is_that_of_the_layer(leading, seq, monkeypatch):
-    monkeypatch.setattr(_blockwise_attention, "BLOCK", 5)
+    monkeypatch.setattr(blockwise, "BLOCK", 5)
     layer = with_random_weights(CausalSelfAttention(WIDTH, 3)).double().eval()
     x = torch.randn(*leading, seq, WIDTH, dtype=torch.float64)
     with torch.no_grad():
@@ -162,7 +162,7 @@ def test_attention_in_blocks_is_that_of_the_layer(leading, seq, monkeypatch):
 
 
 def test_attention_in_blocks_after_others(monkeypatch):
-    monkeypatch.setattr(_blockwise_attention, "BLOCK", 3)
+    monkeypatch.setattr(blockwise, "BLOCK", 3)
     layer = with_random_weights(CausalSelfAttention(WIDTH, 3)).double().eval()
     x = torch.randn(2, 17, WIDTH, dtype=torch.float64)
     cache = KeyValueCache(2, 3, 20, WIDTH // 3, dtype=torch.float64)
