@@ -6,7 +6,7 @@ from layer_checks.evidence import Evidence, different, equivalent, holds, raises
 from layer_checks.gradients import same_gradients
 from layer_checks.registry import wrong_version, wrong_versions
 from layer_checks.report import Report, check
-from layer_checks.strength import counted, every_half, over_all, over_draws
+from layer_checks.strength import counted, every_half, over_all, over_draws, over_search
 from layer_checks.weights import to_ours, to_theirs
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "holds",
     "over_all",
     "over_draws",
+    "over_search",
     "raises",
     "same_gradients",
     "to_ours",

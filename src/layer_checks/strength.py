@@ -5,12 +5,15 @@ A check of one input tests a law there. These functions say how far it was teste
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
 from layer_checks.evidence import Evidence
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 
 def over_draws(check: Callable[[], Evidence], draws: int = 200, seed: int = 0) -> Evidence:
@@ -103,6 +106,68 @@ def every_half(dtype: torch.dtype = torch.float16) -> Tensor:
     return values[values.isfinite()]
 
 
+def over_search(
+    check: Callable[[Any], Evidence], values: "SearchStrategy[Any]", tries: int = 200
+) -> Evidence:
+    """Searches for a value that a check fails on: the odd ones first, and then by chance.
+
+    The search is that of the package hypothesis, which is to be installed. It tries what is likely
+    to break a law (zeros, the smallest and the largest numbers, equal ones, empty and short lists)
+    and makes what it finds as simple as it can. It is the same search each time.
+
+    Args:
+        check: A function of a value that returns evidence.
+        values: Where to search, a strategy of `hypothesis.strategies`.
+        tries: How many values to try. 1 or more.
+
+    Returns:
+        The weakest evidence of all values, as in `over_draws`.
+
+    Raises:
+        AssertionError: If the check fails for a value; the message names the simplest.
+        ImportError: If hypothesis is not installed.
+        ValueError: If `tries` is less than 1.
+
+    Examples:
+        >>> from hypothesis import strategies
+        >>> from layer_checks import equivalent
+        >>> over_search(lambda n: equivalent(float(n) - n, 0.0, atol=0), strategies.integers(0, 99))
+        equal: largest difference 0, tolerance 0, 100 inputs searched
+    """
+    if tries < 1:
+        raise ValueError(f"tries must be 1 or more, got {tries}")
+    try:
+        from hypothesis import HealthCheck, Phase, given, settings
+    except ImportError as error:
+        raise ImportError("over_search needs hypothesis: pip install hypothesis") from error
+    found: list[Evidence] = []
+    failed: list[tuple[Any, AssertionError]] = []
+
+    def trial(value: Any) -> None:
+        try:
+            found.append(check(value))
+        except AssertionError as error:
+            failed.append((value, error))
+            raise
+
+    searched = settings(
+        max_examples=tries,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+    try:
+        searched(given(values)(trial))()
+    except AssertionError as error:
+        value, why = failed[-1]  # the simplest is tried once more, at the end
+        raise AssertionError(f"for {value!r}: {why}") from error
+    return _labeled(found, f"{len(found):,} inputs searched", "search", len(found))
+
+
 def counted(actual: int, expected: int) -> Evidence:
     """Checks that two whole numbers are the same.
 
@@ -131,7 +196,7 @@ def counted(actual: int, expected: int) -> Evidence:
 
 
 def _labeled(
-    found: list[Evidence], words: str, strength: Literal["draws", "all"], number: int
+    found: list[Evidence], words: str, strength: Literal["draws", "all", "search"], number: int
 ) -> Evidence:
     """The weakest of some evidence, with what was tried."""
     first = found[0]

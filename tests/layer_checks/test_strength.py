@@ -1,9 +1,21 @@
 """Evidence over many inputs."""
 
+import sys
+
 import pytest
 import torch
+from hypothesis import strategies
 
-from layer_checks import counted, different, equivalent, every_half, holds, over_all, over_draws
+from layer_checks import (
+    counted,
+    different,
+    equivalent,
+    every_half,
+    holds,
+    over_all,
+    over_draws,
+    over_search,
+)
 
 
 def test_draws_differ_and_can_be_repeated():
@@ -89,6 +101,52 @@ def test_every_half_is_there_once(dtype):
 def test_only_half_precisions_are_few_enough():
     with pytest.raises(ValueError, match=r"^dtype must be torch.float16 or torch.bfloat16, got"):
         every_half(torch.float32)
+
+
+def test_a_search_finds_the_simplest_value_that_fails():
+    below = strategies.integers(0, 10_000)
+    with pytest.raises(AssertionError, match=r"^for 100: does not hold: small$"):
+        over_search(lambda n: holds(n < 100, "small"), below)
+    rows = strategies.lists(strategies.floats(allow_nan=False), min_size=1)
+    with pytest.raises(AssertionError, match=r"^for \[inf\]: does not hold: finite"):
+        over_search(lambda row: holds(all(abs(each) != torch.inf for each in row), "finite"), rows)
+
+
+def test_a_search_tells_how_much_it_tried_and_its_weakest_evidence():
+    found = over_search(
+        lambda n: equivalent(n * 1e-3, 0.0, atol=1.0), strategies.integers(0, 50), tries=30
+    )
+    assert (found.strength, found.tried) == ("search", 30)
+    assert found.text.endswith(", 30 inputs searched")
+    all_there_are = over_search(
+        lambda n: equivalent(n * 1e-3, 0.0, atol=1.0), strategies.integers(0, 5)
+    )
+    assert (all_there_are.tried, all_there_are.error) == (6, 5e-3)
+
+
+def test_a_search_is_the_same_each_time():
+    seen: list[list[float]] = []
+    for _ in range(2):
+        values: list[float] = []
+        over_search(
+            lambda x, values=values: holds(values.append(x) is None, "so"), strategies.floats(0, 1)
+        )
+        seen.append(values)
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 200
+
+
+def test_a_search_tries_something_and_passes_other_errors_on():
+    with pytest.raises(ValueError, match=r"^tries must be 1 or more, got 0$"):
+        over_search(lambda n: holds(True, "so"), strategies.integers(), tries=0)
+    with pytest.raises(ZeroDivisionError):
+        over_search(lambda n: holds(1 / n > 0, "so"), strategies.integers(0, 3))
+
+
+def test_without_hypothesis_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(ImportError, match=r"^over_search needs hypothesis: pip install hypothesis"):
+        over_search(lambda n: holds(True, "so"), strategies.integers())
 
 
 def test_whole_numbers_are_counted():
