@@ -5,28 +5,67 @@ Printed tensors may differ. The exit status is 1 if something was the luck of it
 """
 
 import argparse
+import importlib
 import json
-import subprocess
+import multiprocessing
+import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
+from collections.abc import Iterator, Sequence
 from itertools import product
+from multiprocessing import connection
 from pathlib import Path
+from typing import Any
 
+import torch
 from tqdm import tqdm
 
 from tests.draws import chapter
 
 SITE = Path("book/_build/html/_sources")
 
+# What chapters import and is slow to import: here once, instead of in every process.
+SLOW = (
+    "agreement",
+    "layer_checks",
+    "matplotlib.figure",
+    "torch._dynamo",
+    "torch.export",
+    "transformers.models.gpt2.modeling_gpt2",
+    "verified_book.figures",
+)
 
-def run(job: tuple[Path, int]) -> tuple[Path, int, str, list[dict[str, object]]]:
-    """One chapter with one shift of its seeds, in a process of its own."""
-    notebook, shift = job
-    command = [sys.executable, "-m", chapter.__name__, str(notebook), str(1000 * shift)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return notebook, shift, done.stderr.strip().rpartition("\n")[2], []
-    return notebook, shift, "", json.loads(done.stdout)
+FORK = multiprocessing.get_context("fork")
+
+
+def runs(
+    jobs: Sequence[tuple[Path, int]], workers: int
+) -> Iterator[tuple[Path, int, str, list[dict[str, Any]]]]:
+    """Each chapter with its shift of the seeds in a process of its own, as they end."""
+    waiting = list(reversed(jobs))
+    running: dict[int, tuple[multiprocessing.process.BaseProcess, Path, int, Path]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                notebook, shift = waiting.pop()
+                result = Path(folder, f"{len(waiting)}.json")
+                process = FORK.Process(target=run, args=(notebook, shift, result))
+                process.start()
+                running[process.sentinel] = process, notebook, shift, result
+            for sentinel in connection.wait(list(running)):
+                process, notebook, shift, result = running.pop(int(sentinel))  # type: ignore[arg-type]
+                process.join()
+                if process.exitcode:
+                    yield notebook, shift, f"exit status {process.exitcode}", []
+                else:
+                    yield notebook, shift, "", json.loads(result.read_text(encoding="utf-8"))
+
+
+def run(notebook: Path, shift: int, result: Path) -> None:
+    """One chapter with one shift of its seeds; in the process that is its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    found = chapter.found(notebook, 1000 * shift)
+    result.write_text(json.dumps(found), encoding="utf-8")
 
 
 def main() -> int:
@@ -44,19 +83,21 @@ def main() -> int:
     if not notebooks:
         sys.exit(f"no notebook in {SITE}; run `make book` first")
     jobs = list(product(notebooks, range(1, asked.seeds + 1)))
+    for module in SLOW:
+        importlib.import_module(module)
+    torch.set_num_threads(1)  # a thread that has begun does not come along
     count = 0
-    with ThreadPoolExecutor(asked.workers) as pool:
-        for notebook, shift, error, found in tqdm(
-            pool.map(run, jobs), total=len(jobs), unit="run", disable=None
-        ):
-            page = notebook.relative_to(SITE).with_suffix("")
-            count += len(found) + bool(error)
-            if error:
-                tqdm.write(f"{page}, seeds + {1000 * shift}: the run ended with {error}")
-            for each in found:
-                code = str(each["code"]).strip().splitlines()[-1]
-                place = f"{page}, cell {each['place']}, seeds + {1000 * shift}"
-                tqdm.write(f"{place}: {each['what']}\n    {code}")
+    told = tqdm(runs(jobs, asked.workers), total=len(jobs), unit="run", mininterval=5)
+    for notebook, shift, error, found in told:
+        page = notebook.relative_to(SITE).with_suffix("").as_posix()
+        told.set_postfix_str(page, refresh=False)
+        count += len(found) + bool(error)
+        if error:
+            told.write(f"{page}, seeds + {1000 * shift}: the run ended with {error}")
+        for each in found:
+            code = str(each["code"]).strip().splitlines()[-1]
+            place = f"{page}, cell {each['place']}, seeds + {1000 * shift}"
+            told.write(f"{place}: {each['what']}\n    {code}")
     print(
         f"{len(notebooks)} chapters, {asked.seeds} other seeds each: {count or 'no'} cells of luck"
     )

@@ -5,8 +5,6 @@ import contextlib
 import io
 import json
 import linecache
-import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,16 +107,8 @@ def luck(cells: list[Cell], shift: int) -> Iterator[Luck]:
             yield Luck(shift, cell.place, cell.code, what)
 
 
-def main(notebook: Path, shift: int) -> None:
-    """Runs one notebook in an empty folder and prints what was luck, as JSON."""
+def found(notebook: Path, shift: int) -> list[dict[str, Any]]:
+    """What was luck in one notebook, run in an empty folder."""
     cells = cells_of(notebook.resolve())
-    before = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        found = list(luck(cells, shift))
-        os.chdir(before)
-    print(json.dumps([vars(each) for each in found]))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return [vars(each) for each in luck(cells, shift)]

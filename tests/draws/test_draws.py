@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from tests.draws.__main__ import runs
 from tests.draws.chapter import Cell, cells_of, luck
 
 SEEDED = Cell(0, "import torch\ntorch.manual_seed(0)\nx = torch.rand(1000)", False, [])
@@ -67,3 +70,28 @@ def test_cells_of_a_built_notebook(tmp_path: Path):
     notebook = tmp_path / "page.ipynb"
     notebook.write_text(json.dumps({"cells": cells}), encoding="utf-8")
     assert cells_of(notebook) == [Cell(1, "a\nb", True, ["holds: so"])]
+
+
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_each_run_is_a_process_of_its_own(tmp_path: Path):
+    codes = {
+        "luck": "import torch\ntorch.manual_seed(0)\nassert torch.rand(()) > 0.496",
+        "dies": "import os\nos._exit(3)",
+        "law": "import torch\nassert torch.rand(()) < 1\nprint('so')",
+    }
+    for name, code in codes.items():
+        cell = {"cell_type": "code", "source": code, "metadata": {}, "outputs": []}
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
+    jobs = [(tmp_path / f"{name}.ipynb", shift) for name in codes for shift in (0, 1)]
+    ended = {
+        (notebook.stem, shift): (error, len(found))
+        for notebook, shift, error, found in runs(jobs, 2)
+    }
+    assert ended == {
+        ("luck", 0): ("", 0),
+        ("luck", 1): ("", 1),
+        ("dies", 0): ("exit status 3", 0),
+        ("dies", 1): ("exit status 3", 0),
+        ("law", 0): ("", 0),
+        ("law", 1): ("", 0),
+    }
