@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from layer_checks.definitions import Candidate
 from layer_checks.evidence import Evidence, holds, raises
+from layer_checks.gradients import differentiated
 from layer_checks.randomness import seeded
 
 randn64 = partial(torch.randn, dtype=torch.float64)
@@ -114,25 +115,11 @@ def outputs_and_gradients(
     The sine makes every output's cotangent another one, without a draw. Gradients come in the
     order of `inputs` and of `weights`; one that does not exist is zero.
     """
-    inputs = tuple(
-        value.detach().requires_grad_()
-        if isinstance(value, Tensor) and value.is_floating_point()
-        else value
-        for value in inputs
-    )
-    output = layer(*inputs)
     named: dict[str, Tensor] = {}
     if isinstance(layer, nn.Module):
         parameters = dict(layer.named_parameters())
         pairs = counterparts(layer, weights).items()
         named = {known_as: parameters[name] for name, known_as in pairs}
-    leaves = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
-    leaves += [named[name] for name in weights if name in named]
-    gradients = torch.autograd.grad(output.sin().sum(), leaves, allow_unused=True)
-    return [
-        output.detach(),
-        *(
-            torch.zeros_like(leaf) if gradient is None else gradient
-            for leaf, gradient in zip(leaves, gradients, strict=True)
-        ),
-    ]
+    ordered = {name: named[name] for name in weights if name in named}
+    output, gradients = differentiated("the layer", layer, inputs, ordered, torch.cos)
+    return [output, *gradients.values()]

@@ -123,7 +123,7 @@ def test_a_wrong_version_is_found_by_its_name() -> None:
 def test_an_unknown_layer_is_refused_with_those_there_are() -> None:
     for function in (wrong_versions, detection_table, right_version):
         with pytest.raises(
-            ValueError, match="no layer 'Gelu'; there are checks for LayerNorm, RMSN"
+            ValueError, match="no layer 'Gelu'; there are checks for gelu, gelu_tanh, a"
         ):
             function("Gelu")
     with pytest.raises(ValueError, match="no layer 'Gelu'"):
