@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.definitions import Candidate
-from layer_checks.evidence import Evidence, holds, raises
+from layer_checks.evidence import Evidence, equivalent, holds, raises
 from layer_checks.gradients import differentiated
 from layer_checks.randomness import seeded
 
@@ -105,6 +105,15 @@ def refused(layer: Candidate, masked: Sequence[tuple[Any, ...]]) -> Evidence:
         raises((TypeError, ValueError), layer, *inputs).text.split(":")[0] for inputs in masked
     }
     return holds(True, f"masks of 0 and -inf, and of 1 and 0, raise {' or '.join(sorted(found))}")
+
+
+def rounded_once(actual: Tensor, exact: Tensor, atol: float) -> Evidence:
+    """Checks that bfloat16 values are exact ones, rounded once: what arithmetic in float32 gives.
+
+    A step in bfloat16 rounds once more, which shows where both rounded in one direction.
+    """
+    same(actual.dtype, torch.bfloat16)
+    return equivalent(actual.double(), exact, atol=atol, rtol=1.01 * 2**-8)
 
 
 def outputs_and_gradients(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.candidates import outputs_and_gradients, same
+from layer_checks.candidates import outputs_and_gradients, rounded_once, same
 from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent
 from layer_checks.gradients import same_gradients
@@ -92,3 +92,9 @@ def gradients(activation: _Activation) -> Evidence:
 def dtype(activation: _Activation) -> Evidence:
     dtypes = [torch.half, torch.double]
     return same([activation(torch.ones(2, dtype=each)).dtype for each in dtypes], dtypes)
+
+
+@both.check("In bfloat16 it is computed in float32, and rounded once.")
+def bfloat16(activation: _Activation) -> Evidence:
+    x = _range().bfloat16()
+    return rounded_once(activation(x), activation.authority(x.double()), atol=1e-6)

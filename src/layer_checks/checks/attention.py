@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.candidates import outputs_and_gradients, randn64, refused, same
+from layer_checks.candidates import outputs_and_gradients, randn64, refused, rounded_once, same
 from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.gradients import same_gradients
@@ -174,6 +174,14 @@ def half_precision(call: Call) -> Evidence:
 @both.check("So they do under a mask.", name="half precision, masked")
 def half_precision_masked(call: Call) -> Evidence:
     return _half_precision(call, masked=True)
+
+
+@both.check("In bfloat16 the weights are computed in float32, and rounded once.")
+def bfloat16(call: Call) -> Evidence:
+    query, key = (x.bfloat16() for x in _inputs())
+    mask = _mask()
+    exact = _authority(query.double(), key.double(), mask)
+    return rounded_once(call(query, key, mask), exact, atol=1e-6)
 
 
 @both.check("A mask that is not boolean is refused.")

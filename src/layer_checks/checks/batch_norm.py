@@ -13,6 +13,7 @@ from layer_checks.candidates import (
     outputs_and_gradients,
     randn64,
     randomized,
+    rounded_once,
     same,
     weights_of,
 )
@@ -154,3 +155,18 @@ def large_mean(candidate: Candidate) -> Evidence:
     expected = functional.batch_norm(x.double(), None, None, training=True).float()
     # One rounding of the mean, 1000 * 6e-8, divided by a standard deviation of 0.1 or more.
     return equivalent(built(candidate, 5)(x), expected, atol=1e-3)
+
+
+@batch_norm_1d.check("In float16, channels with a standard deviation of 600 are normalized.")
+def half_precision(candidate: Candidate) -> Evidence:
+    x = (600 * torch.randn(16, 5)).half()
+    expected = functional.batch_norm(x.double(), None, None, training=True).half()
+    # Values up to sqrt(15): a rounding error of 1e-3 in the result.
+    return equivalent(built(candidate, 5).half()(x), expected, atol=4e-3)
+
+
+@batch_norm_1d.check("In bfloat16, values around 10 are normalized in float32, and rounded once.")
+def bfloat16(candidate: Candidate) -> Evidence:
+    x = (torch.randn(16, 5) + 10).bfloat16()
+    exact = functional.batch_norm(x.double(), None, None, training=True)
+    return rounded_once(built(candidate, 5).bfloat16()(x), exact, atol=1e-4)

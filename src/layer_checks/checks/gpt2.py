@@ -185,6 +185,15 @@ def loss(candidate: Candidate) -> Evidence:
     return equivalent(ours.loss(ids), theirs.loss(ids), atol=1e-12)
 
 
+@gpt2.check("With bfloat16 weights it is summed up in float32.")
+def loss_in_bfloat16(candidate: Candidate) -> Evidence:
+    model: Any = built(candidate, _config()).bfloat16()
+    ids = _ids()
+    logits = model(ids[..., :-1]).float().flatten(0, -2)
+    expected = functional.cross_entropy(logits, ids[..., 1:].flatten())
+    return equivalent(model.loss(ids), expected, rtol=1e-6)
+
+
 @gpt2.check("Changing tokens 4 and 5 of 6 does not move the logits at 0 to 3.")
 def future(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate)

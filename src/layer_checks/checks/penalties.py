@@ -93,6 +93,13 @@ def generator(penalty: _Penalty) -> Evidence:
     return equivalent(found, penalty.authority(weights), atol=1e-12)
 
 
+@both.check("Of bfloat16 tensors it is a float32, summed up in float32.")
+def bfloat16(penalty: _Penalty) -> Evidence:
+    weights = [weight.bfloat16() for weight in _weights()]
+    exact = penalty.authority([weight.double() for weight in weights])
+    return equivalent(penalty.candidate(weights), exact.float(), rtol=1e-6)
+
+
 def _probe_threshold(candidate: Candidate) -> list[Tensor]:
     return outputs_and_gradients(lambda x: candidate(x, 0.7), {}, randn64(4, 6))
 

@@ -13,6 +13,7 @@ from layer_checks.candidates import (
     outputs_and_gradients,
     randn64,
     randomized,
+    rounded_once,
     same,
     weights_of,
 )
@@ -117,3 +118,10 @@ def half_precision(candidate: Candidate) -> Evidence:
     expected = functional.rms_norm(x.double(), (7,)).half()
     # Values up to sqrt(7): a rounding error of 1e-3 in the result.
     return equivalent(built(candidate, 7).half()(x), expected, atol=4e-3)
+
+
+@rms_norm.check("In bfloat16, rows are normalized in float32, and rounded once.")
+def bfloat16(candidate: Candidate) -> Evidence:
+    x = torch.randn(3, 4, 7).bfloat16()
+    exact = functional.rms_norm(x.double(), (7,), eps=1e-6)
+    return rounded_once(built(candidate, 7).bfloat16()(x), exact, atol=1e-6)

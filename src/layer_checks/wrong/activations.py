@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layer_checks.checks.activations import gelu, gelu_tanh
+from transformer_layers.precision import at_least_float32
 
 
 def _tanh_of(x: Tensor, inner: Tensor) -> Tensor:
@@ -52,13 +53,21 @@ def without_one_half(x: Tensor) -> Tensor:
 @gelu.wrong("let the gradient flow through Φ(x) too: the derivative is Φ(x) + x·φ(x).")
 def gate_detached(x: Tensor) -> Tensor:
     """Takes the factor of x for a constant."""
-    return x * torch.special.ndtr(x.detach())
+    wide = at_least_float32(x)
+    return (wide * torch.special.ndtr(wide.detach())).to(x.dtype)
 
 
 @gelu.wrong("return the dtype of the input.", name="always float32")
 def in_float32(x: Tensor) -> Tensor:
     """Returns float32 whatever it was given."""
     return functional.gelu(x.float())
+
+
+@gelu.wrong("convert bfloat16 to float32 as well, and round once, at the end.")
+def computed_in_bfloat16(x: Tensor) -> Tensor:
+    """Widens float16 alone."""
+    wide = x.float() if x.dtype == torch.float16 else x
+    return (0.5 * wide * (1 + torch.erf(wide / math.sqrt(2)))).to(x.dtype)
 
 
 @gelu_tanh.wrong(
@@ -114,3 +123,12 @@ def one_half_missing(x: Tensor) -> Tensor:
 def tanh_in_float32(x: Tensor) -> Tensor:
     """Returns float32 whatever it was given."""
     return tanh_form(x.float())
+
+
+@gelu_tanh.wrong(
+    "convert bfloat16 to float32 as well, and round once, at the end.", name="computed in bfloat16"
+)
+def tanh_computed_in_bfloat16(x: Tensor) -> Tensor:
+    """Widens float16 alone."""
+    wide = x.float() if x.dtype == torch.float16 else x
+    return _tanh_of(wide, math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)).to(x.dtype)

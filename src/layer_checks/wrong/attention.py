@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from layer_checks.checks.attention import attention_weights, scaled_dot_product_attention
 from layer_checks.definitions import Candidate
+from transformer_layers.precision import at_least_float32
 
 
 @attention_weights.right_otherwise
@@ -16,12 +17,8 @@ def right_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Ten
     return _masked_softmax(_scaled_scores(query, key), mask).to(query.dtype)
 
 
-def _wide(x: Tensor) -> Tensor:
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-
-
 def _scores(query: Tensor, key: Tensor) -> Tensor:
-    return _wide(query) @ _wide(key).transpose(-2, -1)
+    return at_least_float32(query) @ at_least_float32(key).transpose(-2, -1)
 
 
 def _scaled_scores(query: Tensor, key: Tensor) -> Tensor:
@@ -205,6 +202,15 @@ def scaled_after_the_product(query: Tensor, key: Tensor, mask: Tensor | None = N
     return _masked_softmax(scores, mask).to(query.dtype)
 
 
+@attention_weights.wrong("convert bfloat16 to float32 as well: a score of 20 is off by up to 0.06.")
+def softmax_in_bfloat16(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Widens float16 alone."""
+    if query.dtype != torch.bfloat16:
+        return right_weights(query, key, mask)
+    return _masked_softmax(query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]), mask)
+
+
+scaled_dot_product_attention.right_otherwise(_attention_with(right_weights))
 for version in attention_weights.wrong_versions:
     scaled_dot_product_attention.same_mistake(version, _attention_with(version.layer))
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.checks.batch_norm import batch_norm_1d
+from transformer_layers.precision import at_least_float32
 
 
 @batch_norm_1d.right_otherwise
@@ -25,10 +26,13 @@ class _BatchNorm1d(nn.Module):
         self.register_buffer("num_batches_tracked", torch.tensor(0))
 
     def forward(self, x: Tensor) -> Tensor:
-        channels_last = x.movedim(1, -1)
+        channels_last = self.wide(x).movedim(1, -1)
         mean, var = self.statistics(channels_last)
         x_hat = (channels_last - mean) / self.deviation(var)
-        return self.affine(x_hat).movedim(-1, 1)
+        return self.affine(x_hat).movedim(-1, 1).to(x.dtype)
+
+    def wide(self, x: Tensor) -> Tensor:
+        return at_least_float32(x)
 
     def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         if not self.training:
@@ -55,8 +59,8 @@ class _BatchNorm1d(nn.Module):
 
     def update(self, mean: Tensor, var: Tensor) -> None:
         self.num_batches_tracked += 1
-        self.running_mean.lerp_(mean, self.share())
-        self.running_var.lerp_(var, self.share())
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.share())
+        self.running_var.lerp_(var.to(self.running_var.dtype), self.share())
 
     def deviation(self, var: Tensor) -> Tensor:
         return torch.sqrt(var + self.eps)
@@ -223,3 +227,21 @@ class NoAffine(_BatchNorm1d):
 
     def affine(self, x_hat: Tensor) -> Tensor:
         return x_hat
+
+
+@batch_norm_1d.wrong("convert float16 to float32 before squaring: 257² is infinite in float16.")
+class StatisticsInHalfPrecision(_BatchNorm1d):
+    """Squares in float16."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        return x
+
+
+@batch_norm_1d.wrong(
+    "convert bfloat16 to float32 as well: it has eight binary digits for the mean."
+)
+class StatisticsInBfloat16(_BatchNorm1d):
+    """Widens float16 alone."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        return x.float() if x.dtype == torch.float16 else x

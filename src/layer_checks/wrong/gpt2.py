@@ -216,6 +216,15 @@ class LossNotShifted(_GPT2):
         return functional.cross_entropy(self(ids).flatten(0, -2), ids.flatten().long())
 
 
+@gpt2.wrong("convert the logits to float32 before the loss.")
+class LossInBfloat16(_GPT2):
+    """Sums up in the dtype of the logits."""
+
+    def loss(self, ids: Tensor) -> Tensor:
+        logits = self(ids[..., :-1]).flatten(0, -2)
+        return functional.cross_entropy(logits, ids[..., 1:].flatten().long())
+
+
 @gpt2.wrong("shift once: either the logits and the targets, or the targets when they are cut.")
 class LossShiftedTwice(_GPT2):
     """Holds each logit against the token after the next."""

@@ -4,11 +4,12 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.checks.layer_norm import layer_norm
+from transformer_layers.precision import at_least_float32
 
 
 @layer_norm.right_otherwise
 class _LayerNorm(nn.Module):
-    """A right one in three steps, of which each wrong version changes one."""
+    """A right one in small steps, of which each wrong version changes one."""
 
     axis = -1
 
@@ -19,9 +20,12 @@ class _LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        centered = x.float() if x.dtype == torch.float16 else x
-        centered = centered - centered.mean(dim=self.axis, keepdim=True)
+        wide = self.wide(x)
+        centered = wide - wide.mean(dim=self.axis, keepdim=True)
         return self.affine(centered / self.deviation(centered, x)).to(x.dtype)
+
+    def wide(self, x: Tensor) -> Tensor:
+        return at_least_float32(x)
 
     def deviation(self, centered: Tensor, x: Tensor) -> Tensor:
         return torch.sqrt(self.variance(centered, x) + self.eps)
@@ -140,7 +144,7 @@ class MeanNotSubtracted(_LayerNorm):
     """Divides the input itself, not its difference from the mean."""
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = x.float() if x.dtype == torch.float16 else x
+        wide = self.wide(x)
         centered = wide - wide.mean(dim=-1, keepdim=True)
         return self.affine(wide / self.deviation(centered, x)).to(x.dtype)
 
@@ -149,6 +153,13 @@ class MeanNotSubtracted(_LayerNorm):
 class StatisticsInHalfPrecision(_LayerNorm):
     """Squares in float16."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        centered = x - x.mean(dim=-1, keepdim=True)
-        return self.affine(centered / self.deviation(centered, x))
+    def wide(self, x: Tensor) -> Tensor:
+        return x
+
+
+@layer_norm.wrong("convert bfloat16 to float32 as well: it has eight binary digits for the mean.")
+class StatisticsInBfloat16(_LayerNorm):
+    """Widens float16 alone."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        return x.float() if x.dtype == torch.float16 else x

@@ -12,6 +12,7 @@ def _square(rows: int, columns: int, diagonal: int) -> Tensor:
     return torch.ones(rows, columns, dtype=torch.bool).tril(diagonal)
 
 
+@padding_mask.right_otherwise
 def _real(lengths: Tensor, seq: int) -> Tensor:
     return torch.arange(seq) < lengths[:, None, None]
 

@@ -6,10 +6,15 @@ import torch
 from torch import Tensor
 
 from layer_checks.checks.penalties import l1_penalty, l2_penalty, soft_threshold
+from transformer_layers.precision import at_least_float32
 
 
 def _flat(parameters: Iterable[Tensor]) -> Tensor:
-    return torch.cat([parameter.flatten() for parameter in parameters])
+    return torch.cat([at_least_float32(parameter).flatten() for parameter in parameters])
+
+
+def _largest(parameters: Iterable[Tensor]) -> Tensor:
+    return torch.stack([_flat([each]).abs().max() for each in parameters]).max()
 
 
 @l1_penalty.wrong("add the absolute values up: do not average.", name="mean for sum")
@@ -27,7 +32,7 @@ def signs_kept(parameters: Iterable[Tensor]) -> Tensor:
 @l1_penalty.wrong("add up over all parameters.")
 def first_tensor_only(parameters: Iterable[Tensor]) -> Tensor:
     """Forgets all tensors but the first."""
-    return next(iter(parameters)).abs().sum()
+    return at_least_float32(next(iter(parameters))).abs().sum()
 
 
 @l1_penalty.wrong("take absolute values, not squares.")
@@ -60,8 +65,14 @@ def absolute_detached(parameters: Iterable[Tensor]) -> Tensor:
 )
 def list_only(parameters: Iterable[Tensor]) -> Tensor:
     """Reads its argument twice, which a generator does not allow."""
-    largest = max(parameter.abs().max() for parameter in parameters)
-    return sum((parameter.abs() / largest).sum() for parameter in parameters) * largest
+    largest = _largest(parameters)
+    return sum((_flat([each]) / largest).abs().sum() for each in parameters) * largest
+
+
+@l1_penalty.wrong("convert bfloat16 to float32 before adding up: a sum of 300 does not notice 0.5.")
+def sum_in_bfloat16(parameters: Iterable[Tensor]) -> Tensor:
+    """Has the dtype of the parameters."""
+    return torch.cat([parameter.flatten() for parameter in parameters]).abs().sum()
 
 
 @l2_penalty.wrong(
@@ -84,13 +95,13 @@ l2_penalty.wrong("take no root: the penalty is of the squares.")(length)
 @l2_penalty.wrong("take no root of each tensor's squares.")
 def sum_of_lengths(parameters: Iterable[Tensor]) -> Tensor:
     """Adds the lengths of the tensors."""
-    return torch.stack([parameter.norm() for parameter in parameters]).sum()
+    return torch.stack([at_least_float32(parameter).norm() for parameter in parameters]).sum()
 
 
 @l2_penalty.wrong("add up over all parameters.", name="first tensor only")
 def half_of_first(parameters: Iterable[Tensor]) -> Tensor:
     """Forgets all tensors but the first."""
-    return 0.5 * next(iter(parameters)).square().sum()
+    return 0.5 * at_least_float32(next(iter(parameters))).square().sum()
 
 
 l2_penalty.wrong("square the weights.", name="absolute values")(half_of_absolute_values)
@@ -106,8 +117,17 @@ def gradient_cut(parameters: Iterable[Tensor]) -> Tensor:
 @l2_penalty.wrong("go through the parameters once: layer.parameters() is a generator.")
 def reads_twice(parameters: Iterable[Tensor]) -> Tensor:
     """Reads its argument twice, which a generator does not allow."""
-    largest = max(parameter.abs().max() for parameter in parameters)
-    return 0.5 * sum((parameter / largest).square().sum() for parameter in parameters) * largest**2
+    largest = _largest(parameters)
+    return 0.5 * sum((_flat([each]) / largest).square().sum() for each in parameters) * largest**2
+
+
+@l2_penalty.wrong(
+    "convert bfloat16 to float32 before adding up: a sum of 300 does not notice 0.5.",
+    name="sum in bfloat16",
+)
+def squares_in_bfloat16(parameters: Iterable[Tensor]) -> Tensor:
+    """Has the dtype of the parameters."""
+    return 0.5 * torch.cat([parameter.flatten() for parameter in parameters]).square().sum()
 
 
 @soft_threshold.wrong("move what remains towards zero by the threshold too.")

@@ -4,11 +4,12 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.checks.rms_norm import rms_norm
+from transformer_layers.precision import at_least_float32
 
 
 @rms_norm.right_otherwise
 class _RMSNorm(nn.Module):
-    """A right one in three steps, of which each wrong version changes one."""
+    """A right one in small steps, of which each wrong version changes one."""
 
     axis = -1
 
@@ -18,8 +19,11 @@ class _RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = x.float() if x.dtype == torch.float16 else x
+        wide = self.wide(x)
         return self.gain(wide / self.root(wide)).to(x.dtype)
+
+    def wide(self, x: Tensor) -> Tensor:
+        return at_least_float32(x)
 
     def root(self, x: Tensor) -> Tensor:
         return torch.sqrt(self.mean_square(x) + self.eps)
@@ -36,7 +40,8 @@ class MeanSubtracted(_RMSNorm):
     """Is layer normalization without a bias."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x - x.mean(dim=-1, keepdim=True))
+        wide = self.wide(x)
+        return super().forward(wide - wide.mean(dim=-1, keepdim=True)).to(x.dtype)
 
 
 @rms_norm.wrong("add eps to the mean of the squares, under the root.")
@@ -106,5 +111,13 @@ class OnePlusWeight(_RMSNorm):
 class StatisticsInHalfPrecision(_RMSNorm):
     """Squares in float16."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.gain(x / self.root(x))
+    def wide(self, x: Tensor) -> Tensor:
+        return x
+
+
+@rms_norm.wrong("convert bfloat16 to float32 as well: it has eight binary digits for the mean.")
+class StatisticsInBfloat16(_RMSNorm):
+    """Widens float16 alone."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        return x.float() if x.dtype == torch.float16 else x
