@@ -185,7 +185,7 @@ def loss(candidate: Candidate) -> Evidence:
     return equivalent(ours.loss(ids), theirs.loss(ids), atol=1e-12)
 
 
-@gpt2.check("With bfloat16 weights it is summed up in float32.")
+@gpt2.check("With bfloat16 weights the loss is summed up in float32.")
 def loss_in_bfloat16(candidate: Candidate) -> Evidence:
     model: Any = built(candidate, _config()).bfloat16()
     ids = _ids()

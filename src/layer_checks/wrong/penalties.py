@@ -69,7 +69,7 @@ def list_only(parameters: Iterable[Tensor]) -> Tensor:
     return sum((_flat([each]) / largest).abs().sum() for each in parameters) * largest
 
 
-@l1_penalty.wrong("convert bfloat16 to float32 before adding up: a sum of 300 does not notice 0.5.")
+@l1_penalty.wrong("convert bfloat16 to float32 before adding up: a sum of 300 is off by up to 1.")
 def sum_in_bfloat16(parameters: Iterable[Tensor]) -> Tensor:
     """Has the dtype of the parameters."""
     return torch.cat([parameter.flatten() for parameter in parameters]).abs().sum()
@@ -122,7 +122,7 @@ def reads_twice(parameters: Iterable[Tensor]) -> Tensor:
 
 
 @l2_penalty.wrong(
-    "convert bfloat16 to float32 before adding up: a sum of 300 does not notice 0.5.",
+    "convert bfloat16 to float32 before adding up: a sum of 300 is off by up to 1.",
     name="sum in bfloat16",
 )
 def squares_in_bfloat16(parameters: Iterable[Tensor]) -> Tensor:
