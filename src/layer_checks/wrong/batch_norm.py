@@ -238,7 +238,8 @@ class StatisticsInHalfPrecision(_BatchNorm1d):
 
 
 @batch_norm_1d.wrong(
-    "convert bfloat16 to float32 as well: it has eight binary digits for the mean."
+    "convert bfloat16 to float32 as well: it has eight binary digits for the mean.",
+    published="torch, nn.BatchNorm1d on a CPU, with parameters in bfloat16",
 )
 class StatisticsInBfloat16(_BatchNorm1d):
     """Widens float16 alone."""
