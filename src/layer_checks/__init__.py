@@ -1,5 +1,6 @@
 """Checks of transformer layers: evidence, the laws of each layer, and its known wrong versions."""
 
+from layer_checks.counterparts import to_ours, to_theirs
 from layer_checks.definitions import WrongVersion
 from layer_checks.detection import DetectionTable, detection_table
 from layer_checks.evidence import Evidence, different, equivalent, holds, raises
@@ -7,7 +8,6 @@ from layer_checks.gradients import same_gradients
 from layer_checks.registry import wrong_version, wrong_versions
 from layer_checks.report import Report, check
 from layer_checks.strength import counted, every_half, over_all, over_draws, over_search
-from layer_checks.weights import to_ours, to_theirs
 
 __all__ = [
     "DetectionTable",

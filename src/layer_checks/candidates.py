@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.definitions import Candidate
-from layer_checks.evidence import Evidence, holds, raises
+from layer_checks.evidence import Evidence, equivalent, holds, raises
+from layer_checks.gradients import differentiated
 from layer_checks.randomness import seeded
 
 randn64 = partial(torch.randn, dtype=torch.float64)
@@ -106,6 +107,15 @@ def refused(layer: Candidate, masked: Sequence[tuple[Any, ...]]) -> Evidence:
     return holds(True, f"masks of 0 and -inf, and of 1 and 0, raise {' or '.join(sorted(found))}")
 
 
+def rounded_once(actual: Tensor, exact: Tensor, atol: float) -> Evidence:
+    """Checks that bfloat16 values are exact ones, rounded once: what arithmetic in float32 gives.
+
+    A step in bfloat16 rounds once more, which shows where both rounded in one direction.
+    """
+    same(actual.dtype, torch.bfloat16)
+    return equivalent(actual.double(), exact, atol=atol, rtol=1.01 * 2**-8)
+
+
 def outputs_and_gradients(
     layer: Candidate, weights: Mapping[str, Tensor], *inputs: Any
 ) -> list[Tensor]:
@@ -114,25 +124,11 @@ def outputs_and_gradients(
     The sine makes every output's cotangent another one, without a draw. Gradients come in the
     order of `inputs` and of `weights`; one that does not exist is zero.
     """
-    inputs = tuple(
-        value.detach().requires_grad_()
-        if isinstance(value, Tensor) and value.is_floating_point()
-        else value
-        for value in inputs
-    )
-    output = layer(*inputs)
     named: dict[str, Tensor] = {}
     if isinstance(layer, nn.Module):
         parameters = dict(layer.named_parameters())
         pairs = counterparts(layer, weights).items()
         named = {known_as: parameters[name] for name, known_as in pairs}
-    leaves = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
-    leaves += [named[name] for name in weights if name in named]
-    gradients = torch.autograd.grad(output.sin().sum(), leaves, allow_unused=True)
-    return [
-        output.detach(),
-        *(
-            torch.zeros_like(leaf) if gradient is None else gradient
-            for leaf, gradient in zip(leaves, gradients, strict=True)
-        ),
-    ]
+    ordered = {name: named[name] for name in weights if name in named}
+    output, gradients = differentiated("the layer", layer, inputs, ordered, torch.cos)
+    return [output, *gradients.values()]

@@ -1,8 +1,9 @@
 """What the package knows about a layer: its checks and its known wrong versions."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from torch import Tensor
 
@@ -10,6 +11,9 @@ from layer_checks.evidence import Evidence
 
 # A class of layers, or a function: what a reader hands in.
 Candidate: TypeAlias = Callable[..., Any]
+
+Declared = TypeVar("Declared", bound=Callable[..., Any])
+View = TypeVar("View")
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,12 @@ class WrongVersion:
         return f"{self.name} - {self.advice}"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Layer:
     """Everything that is known about one layer.
+
+    A module of `checks/` makes it and declares each check at its function; a module of `wrong/`
+    declares each wrong version at its class. They count in the order in which they stand there.
 
     Attributes:
         name: The public name in `transformer_layers`.
@@ -64,11 +71,122 @@ class Layer:
         probe: Values of the candidate that tell the wrong versions apart: outputs and gradients.
         checks: The checks, weak ones first.
         wrong_versions: The known wrong versions.
+        right_ones: What wrong versions derive from: right layers, of which they change one step.
     """
 
     name: str
     signature: str
     example: Callable[[Candidate], object]
     probe: Callable[[Candidate], Sequence[Tensor]]
-    checks: tuple[Check, ...]
-    wrong_versions: tuple[WrongVersion, ...]
+    checks: tuple[Check, ...] = ()
+    wrong_versions: tuple[WrongVersion, ...] = ()
+    right_ones: tuple[Candidate, ...] = ()
+
+    def check(
+        self, law: str, *, name: str | None = None, weak: bool = False
+    ) -> Callable[[Declared], Declared]:
+        """Declares a function as a check.
+
+        Args:
+            law: What it settles, in one sentence.
+            name: As it stands in a report; the function's name in words unless given.
+            weak: Whether it is a popular check that decides nothing.
+
+        Returns:
+            A decorator, which leaves the function as it is.
+        """
+
+        def declared(run: Declared) -> Declared:
+            self.checks += (Check(name or in_words(run.__name__), law, run, weak),)
+            return run
+
+        return declared
+
+    def wrong(
+        self, advice: str, *, name: str | None = None, published: str | None = None
+    ) -> Callable[[Declared], Declared]:
+        """Declares a class or a function as a wrong version.
+
+        Args:
+            advice: What to look at, in one sentence.
+            name: As it stands in a report; the name of the class or function in words unless given.
+            published: Work and file or thread in which it was published.
+
+        Returns:
+            A decorator, which leaves the class or function as it is.
+        """
+
+        def declared(layer: Declared) -> Declared:
+            version = WrongVersion(name or in_words(layer.__name__), advice, layer, published)
+            self.wrong_versions += (version,)
+            return layer
+
+        return declared
+
+    def same_mistake(self, version: WrongVersion, layer: Candidate) -> None:
+        """Declares a wrong version that makes the mistake of one of another layer.
+
+        Args:
+            version: The other layer's.
+            layer: The class or function.
+        """
+        self.wrong(version.advice, name=version.name, published=version.published)(layer)
+
+    def right_otherwise(self, layer: Declared) -> Declared:
+        """Declares what wrong versions derive from: a right layer, which they change in one step.
+
+        Args:
+            layer: The class or function.
+
+        Returns:
+            The same.
+        """
+        self.right_ones += (layer,)
+        return layer
+
+
+class Family(Generic[View]):
+    """Layers that share checks.
+
+    Args:
+        views: For each layer, how a candidate becomes what the checks are given: the candidate in
+            one form for all of them, or together with what it is held against.
+    """
+
+    def __init__(self, views: Mapping[Layer, Callable[[Candidate], View]]) -> None:
+        self.views = views
+
+    def check(
+        self, law: str | Mapping[Layer, str], *, name: str | None = None, weak: bool = False
+    ) -> Callable[[Callable[[View], Evidence]], Callable[[View], Evidence]]:
+        """Declares a function as a check of each layer.
+
+        Args:
+            law: What it settles, in one sentence, or in one for each layer.
+            name: As it stands in a report; the function's name in words unless given.
+            weak: Whether it is a popular check that decides nothing.
+
+        Returns:
+            A decorator, which leaves the function as it is.
+        """
+
+        def declared(run: Callable[[View], Evidence]) -> Callable[[View], Evidence]:
+            for layer, view in self.views.items():
+                sentence = law if isinstance(law, str) else law[layer]
+                named = name or in_words(run.__name__)
+                layer.check(sentence, name=named, weak=weak)(_of_view(run, view))
+            return run
+
+        return declared
+
+
+def in_words(name: str) -> str:
+    """The name of a class or a function, in words of small letters."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return parts.replace("_", " ").strip().lower()
+
+
+def _of_view(
+    run: Callable[[View], Evidence], view: Callable[[Candidate], View]
+) -> Callable[[Candidate], Evidence]:
+    return lambda candidate: run(view(candidate))

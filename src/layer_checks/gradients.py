@@ -1,6 +1,6 @@
 """Gradients of two implementations, side by side."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -82,9 +82,29 @@ def same_gradients(
     return evidence_of(max(comparisons.values(), key=lambda found: found.largest))
 
 
-def _gradients(
-    side: str, function: Callable[..., Any], inputs: tuple[Any, ...], seed: int
+def differentiated(
+    side: str,
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    parameters: Mapping[str, Tensor],
+    cotangent: Callable[[Tensor], Tensor],
 ) -> tuple[Tensor, dict[str, Tensor]]:
+    """The output, and its gradients with respect to floating-point inputs and some parameters.
+
+    Args:
+        side: Whose they are, for errors.
+        function: Module or function. Of an output that is a tuple, the first element is used.
+        inputs: What it is called with.
+        parameters: The parameters by name.
+        cotangent: Makes the gradient of the output from the output.
+
+    Returns:
+        The output, and the gradients by name, inputs first: zeros for one that does not exist.
+
+    Raises:
+        AssertionError: If the output is not a tensor, or does not depend on anything.
+        ValueError: If there is nothing to differentiate.
+    """
     leaves: dict[str, Tensor] = {}
     arguments = []
     for position, value in enumerate(inputs):
@@ -93,9 +113,7 @@ def _gradients(
             value = value.detach().requires_grad_()
             leaves[f"input {position}"] = value
         arguments.append(value)
-    if isinstance(function, nn.Module):
-        named = function.named_parameters()
-        leaves |= {f"parameter {name}": each for name, each in named if each.requires_grad}
+    leaves |= parameters
     if not leaves:
         raise ValueError(
             f"nothing to differentiate in {side}: no floating-point input, no parameter"
@@ -107,13 +125,25 @@ def _gradients(
         raise AssertionError(f"the output of {side} is not a tensor but {type(output).__name__}")
     if not output.requires_grad:
         raise AssertionError(f"the output of {side} depends on none of: {', '.join(leaves)}")
-    generator = torch.Generator().manual_seed(seed)
-    cotangent = torch.randn(output.shape, generator=generator, dtype=torch.float64).to(output)
-    gradients = torch.autograd.grad(output, list(leaves.values()), cotangent, allow_unused=True)
+    gradients = torch.autograd.grad(
+        output, list(leaves.values()), cotangent(output.detach()), allow_unused=True
+    )
     return output.detach(), {
         name: torch.zeros_like(leaf) if gradient is None else gradient
         for (name, leaf), gradient in zip(leaves.items(), gradients, strict=True)
     }
+
+
+def _gradients(
+    side: str, function: Callable[..., Any], inputs: tuple[Any, ...], seed: int
+) -> tuple[Tensor, dict[str, Tensor]]:
+    def cotangent(output: Tensor) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(output.shape, generator=generator, dtype=torch.float64).to(output)
+
+    named = function.named_parameters() if isinstance(function, nn.Module) else ()
+    parameters = {f"parameter {name}": each for name, each in named if each.requires_grad}
+    return differentiated(side, function, inputs, parameters, cotangent)
 
 
 def _renamed(gradients: dict[str, Tensor], parameters: ParameterMap | None) -> dict[str, Tensor]:

@@ -1,56 +1,28 @@
 """The layers that have checks and known wrong versions."""
 
+import importlib
+import pkgutil
+from types import ModuleType
+
 import transformer_layers
-from layer_checks.checks.activations import GELU, GELU_TANH
-from layer_checks.checks.attention import ATTENTION_WEIGHTS, SCALED_DOT_PRODUCT_ATTENTION
-from layer_checks.checks.batch_norm import BATCH_NORM_1D
-from layer_checks.checks.causal_self_attention import CAUSAL_SELF_ATTENTION
-from layer_checks.checks.conv1d import CONV1D
-from layer_checks.checks.dropout import DROPOUT, DROPOUT_LAYER
-from layer_checks.checks.encoder import (
-    PRE_NORM_TRANSFORMER_ENCODER_LAYER,
-    TRANSFORMER_ENCODER_LAYER,
-)
-from layer_checks.checks.feed_forward import FEED_FORWARD, POSITIONWISE_FEED_FORWARD
-from layer_checks.checks.gpt2 import GPT2_MODEL
-from layer_checks.checks.gpt2_block import GPT2_BLOCK
-from layer_checks.checks.layer_norm import LAYER_NORM
-from layer_checks.checks.masks import CAUSAL_MASK, PADDING_MASK
-from layer_checks.checks.multi_head_attention import MULTI_HEAD_ATTENTION
-from layer_checks.checks.penalties import L1_PENALTY, L2_PENALTY, SOFT_THRESHOLD
-from layer_checks.checks.positions import SINUSOIDAL_POSITIONS
-from layer_checks.checks.rms_norm import RMS_NORM
+from layer_checks import checks, wrong
 from layer_checks.definitions import Candidate, Layer, WrongVersion
 
+
+def modules_of(package: ModuleType) -> list[ModuleType]:
+    """All modules of a package, by name: what each of them declares is known from then on."""
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+
+
+# In the order of the modules' names, and in each of them as they stand there.
 LAYERS = {
     layer.name: layer
-    for layer in (
-        LAYER_NORM,
-        RMS_NORM,
-        BATCH_NORM_1D,
-        DROPOUT,
-        DROPOUT_LAYER,
-        L1_PENALTY,
-        L2_PENALTY,
-        SOFT_THRESHOLD,
-        CONV1D,
-        GELU,
-        GELU_TANH,
-        CAUSAL_MASK,
-        PADDING_MASK,
-        ATTENTION_WEIGHTS,
-        SCALED_DOT_PRODUCT_ATTENTION,
-        MULTI_HEAD_ATTENTION,
-        CAUSAL_SELF_ATTENTION,
-        POSITIONWISE_FEED_FORWARD,
-        FEED_FORWARD,
-        SINUSOIDAL_POSITIONS,
-        TRANSFORMER_ENCODER_LAYER,
-        PRE_NORM_TRANSFORMER_ENCODER_LAYER,
-        GPT2_BLOCK,
-        GPT2_MODEL,
-    )
+    for module in modules_of(checks)
+    for layer in vars(module).values()
+    if isinstance(layer, Layer)
 }
+modules_of(wrong)
 
 
 def layer_named(layer_name: str) -> Layer:

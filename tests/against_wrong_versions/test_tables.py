@@ -124,4 +124,4 @@ def test_an_unknown_name_is_refused_with_those_there_are(capsys):
     assert command.main(["Gelu"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("no wrong versions for tests of 'Gelu'; there are some for activations")
-    assert "LayerNorm, RMSNorm" in error
+    assert "GPT2Block, LayerNorm" in error

@@ -11,6 +11,7 @@ from layer_checks.candidates import (
     load,
     outputs_and_gradients,
     randomized,
+    rounded_once,
     same,
     weights_of,
 )
@@ -67,6 +68,15 @@ def test_built_wants_a_module() -> None:
     assert isinstance(built(nn.Linear, 2, 3), nn.Linear)
     with pytest.raises(AssertionError, match=r"^not a torch.nn.Module but dict$"):
         built(dict)
+
+
+def test_what_is_rounded_twice_is_seen() -> None:
+    exact = torch.linspace(1, 2, 1000, dtype=torch.float64)
+    assert rounded_once(exact.bfloat16(), exact, atol=0.0).error < 2**-8
+    with pytest.raises(AssertionError, match=r"^not equal: torch.float32 against torch.bfloat16$"):
+        rounded_once(exact.float(), exact, atol=0.0)
+    with pytest.raises(AssertionError, match=r"^not equal: worst difference"):
+        rounded_once((exact.bfloat16() / 3 * 3), exact, atol=0.0)
 
 
 def test_same_shows_both() -> None:

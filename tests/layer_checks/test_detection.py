@@ -120,7 +120,7 @@ def test_a_weak_check_alone_catches_nothing() -> None:
 def test_the_command_prints_the_table_of_a_layer(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["gelu"]) == 0
     out, err = capsys.readouterr()
-    assert out == f"gelu\n\n{detection_table('gelu')}\n\n8 wrong versions of 1 layers\n"
+    assert out == f"gelu\n\n{detection_table('gelu')}\n\n9 wrong versions of 1 layers\n"
     assert err == ""
 
 

@@ -43,24 +43,25 @@ def unfolded(report: object) -> str:
 def test_the_report_of_the_right_layer() -> None:
     report = check("LayerNorm", LayerNorm)
     assert repr(report) == (
-        "LayerNorm: 7 of 7 checks hold\n"
+        "LayerNorm: 8 of 8 checks hold\n"
         "held    parameters: equal, tolerance 0\n"
         "held    values: equal, tolerance 1e-12\n"
         "held    gradients: equal, tolerance 1e-11\n"
         "held    large mean: equal, tolerance 0.001\n"
         "held    each position by itself: equal, tolerance 0\n"
         "held    constant row: equal, tolerance 1e-12\n"
-        "held    half precision: equal, tolerance 0.004"
+        "held    half precision: equal, tolerance 0.004\n"
+        "held    bfloat16: equal, tolerance 0.0001 + 0.00395 * |expected|"
     )
     assert report
-    assert (len(report.passed), report.failed, report.behaves_like) == (7, (), None)
+    assert (len(report.passed), report.failed, report.behaves_like) == (8, (), None)
 
 
 def test_the_report_of_a_wrong_version() -> None:
     version = wrong_version("LayerNorm", "variance not biased")
     report = check("LayerNorm", version.layer)
     lines = unfolded(report).splitlines()
-    assert lines[0] == "LayerNorm: 3 of 7 checks hold"
+    assert lines[0] == "LayerNorm: 3 of 8 checks hold"
     assert re.fullmatch(r"failed  values: largest difference 0\.\d\d, tolerance 1e-12", lines[2])
     assert re.fullmatch(
         r"failed  gradients: gradient of (input 0|parameter weight): largest difference "
@@ -187,7 +188,7 @@ class Interrupted(LayerNorm):
             NoEps,
             "failed  LayerNorm(d_model, eps=1e-5, bias=True): TypeError: NoEps.__init__() got an "
             "unexpected keyword argument 'eps'\n"
-            "not run 7 checks, which need this first",
+            "not run 8 checks, which need this first",
         ),
         (lambda *args, **kwargs: 3, "bias=True): not a torch.nn.Module but int"),
         (7, "TypeError: 'int' object is not callable"),

@@ -8,24 +8,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.candidates import outputs_and_gradients, randn64, refused, same
-from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.candidates import outputs_and_gradients, randn64, refused, rounded_once, same
+from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.gradients import same_gradients
-from layer_checks.wrong.attention import WRONG_ATTENTION_WEIGHTS, WRONG_ATTENTIONS
 
 # The weights for a query, a key and a mask, whatever form the candidate has.
 Call: TypeAlias = Callable[[Tensor, Tensor, Tensor | None], Tensor]
-Adapter: TypeAlias = Callable[[Candidate], Call]
-
-
-def _of_weights(candidate: Candidate) -> Call:
-    return candidate
-
-
-def _of_attention(candidate: Candidate) -> Call:
-    # Attention over the rows of the identity shows the weights.
-    return lambda query, key, mask: candidate(query, key, _identity(key), mask)
 
 
 def _identity(key: Tensor) -> Tensor:
@@ -58,63 +47,6 @@ def _probe_weights(call: Call) -> list[Tensor]:
     ]
 
 
-def _output_shape(call: Call) -> Evidence:
-    query, key = _inputs()
-    return same(tuple(call(query, key, None).shape), (2, 3, 4, 5))
-
-
-def _rows_sum_to_one(call: Call) -> Evidence:
-    query, key = _inputs()
-    sums = call(query, key, None).sum(dim=-1)
-    return equivalent(sums, torch.ones_like(sums), atol=1e-12)
-
-
-def _small_inputs(call: Call) -> Evidence:
-    query, key = _inputs(scale=0.02)
-    return equivalent(call(query, key, None), _authority(query, key), atol=1e-3)
-
-
-def _values(call: Call) -> Evidence:
-    query, key = _inputs()
-    return equivalent(call(query, key, None), _authority(query, key), atol=1e-12)
-
-
-def _masked_values(call: Call) -> Evidence:
-    query, key = _inputs()
-    mask = _mask()
-    return equivalent(call(query, key, mask), _authority(query, key, mask), atol=1e-12)
-
-
-def _gradients(call: Call) -> Evidence:
-    query, key = _inputs()
-    mask = _mask()
-    return same_gradients(
-        lambda q, k: call(q, k, mask),
-        lambda q, k: _authority(q, k, mask),
-        query,
-        key,
-        atol=1e-12,
-    )
-
-
-def _large_scores(call: Call) -> Evidence:
-    query, key = (x.abs() for x in _inputs())
-    mask = _mask()
-    blocked = call(100 + query, -100 - key, mask)[..., ~mask]  # all scores are below -24,000
-    return equivalent(blocked, torch.zeros_like(blocked), atol=0.0)
-
-
-def _nothing_allowed(call: Call) -> Evidence:
-    query, key = (x.requires_grad_() for x in _inputs())
-    mask = _mask()
-    mask[1] = False
-    weights = call(query, key, mask)
-    gradients = torch.autograd.grad(weights.sin().sum(), (query, key))
-    holds(all(bool(each.isfinite().all()) for each in gradients), "the gradients are finite")
-    row = weights[..., 1, :]
-    return equivalent(row, torch.zeros_like(row), atol=0.0)
-
-
 def _half_precision(call: Call, masked: bool) -> Evidence:
     query = torch.full((1, 64), 40.0, dtype=torch.float16)
     mask = torch.tensor([[False, True, True]]) if masked else None
@@ -123,69 +55,14 @@ def _half_precision(call: Call, masked: bool) -> Evidence:
     return equivalent(weights, torch.tensor(expected).half(), atol=1e-3)
 
 
-def _numbers_refused(call: Call) -> Evidence:
-    query, key = _inputs()
-    added = torch.zeros(4, 5, dtype=torch.float64).masked_fill(~_mask(), -math.inf)
-    return refused(call, [(query, key, mask) for mask in (added, _mask().long())])
-
-
-def _checks(adapted: Adapter) -> tuple[Check, ...]:
-    def check(name: str, law: str, run: Callable[[Call], Evidence], *, weak: bool = False) -> Check:
-        return Check(name, law, lambda candidate: run(adapted(candidate)), weak)
-
-    return (
-        check("output shape", "The weights have shape (..., q, kv).", _output_shape, weak=True),
-        check("rows sum to 1", "Without a mask each row sums to 1.", _rows_sum_to_one, weak=True),
-        check(
-            "small inputs, atol 1e-3",
-            "For inputs of standard deviation 0.02 the weights are torch's, up to 0.001.",
-            _small_inputs,
-            weak=True,
-        ),
-        check(
-            "weights",
-            "For 4 queries and 5 keys with d_k = 6 the weights in float64 are torch's.",
-            _values,
-        ),
-        check("weights under a mask", "So they are under a random mask.", _masked_values),
-        check("gradients of the weights", "So are their gradients under a mask.", _gradients),
-        check(
-            "large scores",
-            "A blocked key has weight 0, also where all scores are below -24,000.",
-            _large_scores,
-        ),
-        check(
-            "nothing allowed",
-            "A query that may attend to nothing has weights 0, and all gradients are finite.",
-            _nothing_allowed,
-        ),
-        check(
-            "half precision",
-            "In float16, queries and keys of 64 times ±40 give the right weights.",
-            lambda call: _half_precision(call, masked=False),
-        ),
-        check(
-            "half precision, masked",
-            "So they do under a mask.",
-            lambda call: _half_precision(call, masked=True),
-        ),
-        check("mask of numbers", "A mask that is not boolean is refused.", _numbers_refused),
-    )
-
-
-ATTENTION_WEIGHTS = Layer(
-    name="attention_weights",
-    signature="attention_weights(query, key, mask=None)",
-    example=lambda candidate: candidate(*_inputs()),
-    probe=lambda candidate: _probe_weights(_of_weights(candidate)),
-    wrong_versions=WRONG_ATTENTION_WEIGHTS,
-    checks=_checks(_of_weights),
-)
-
-
 def _example(candidate: Candidate) -> object:
     query, key = _inputs()
     return candidate(query, key, key), candidate(query, key, key, dropout_p=0.1)
+
+
+def _of_attention(candidate: Candidate) -> Call:
+    # Attention over the rows of the identity shows the weights.
+    return lambda query, key, mask: candidate(query, key, _identity(key), mask)
 
 
 def _probe(candidate: Candidate) -> list[Tensor]:
@@ -200,14 +77,129 @@ def _probe(candidate: Candidate) -> list[Tensor]:
     ]
 
 
-def _outputs(candidate: Candidate) -> Evidence:
+attention_weights = Layer(
+    "attention_weights",
+    "attention_weights(query, key, mask=None)",
+    example=lambda candidate: candidate(*_inputs()),
+    probe=_probe_weights,
+)
+scaled_dot_product_attention = Layer(
+    "scaled_dot_product_attention",
+    "scaled_dot_product_attention(query, key, value, mask=None, dropout_p=0.0)",
+    example=_example,
+    probe=_probe,
+)
+both = Family(
+    {
+        attention_weights: lambda candidate: candidate,
+        scaled_dot_product_attention: _of_attention,
+    }
+)
+
+
+@both.check("The weights have shape (..., q, kv).", weak=True)
+def output_shape(call: Call) -> Evidence:
+    query, key = _inputs()
+    return same(tuple(call(query, key, None).shape), (2, 3, 4, 5))
+
+
+@both.check("Without a mask each row sums to 1.", name="rows sum to 1", weak=True)
+def rows_sum_to_one(call: Call) -> Evidence:
+    query, key = _inputs()
+    sums = call(query, key, None).sum(dim=-1)
+    return equivalent(sums, torch.ones_like(sums), atol=1e-12)
+
+
+@both.check(
+    "For inputs of standard deviation 0.02 the weights are torch's, up to 0.001.",
+    name="small inputs, atol 1e-3",
+    weak=True,
+)
+def small_inputs(call: Call) -> Evidence:
+    query, key = _inputs(scale=0.02)
+    return equivalent(call(query, key, None), _authority(query, key), atol=1e-3)
+
+
+@both.check("For 4 queries and 5 keys with d_k = 6 the weights in float64 are torch's.")
+def weights(call: Call) -> Evidence:
+    query, key = _inputs()
+    return equivalent(call(query, key, None), _authority(query, key), atol=1e-12)
+
+
+@both.check("So they are under a random mask.")
+def weights_under_a_mask(call: Call) -> Evidence:
+    query, key = _inputs()
+    mask = _mask()
+    return equivalent(call(query, key, mask), _authority(query, key, mask), atol=1e-12)
+
+
+@both.check("So are their gradients under a mask.")
+def gradients_of_the_weights(call: Call) -> Evidence:
+    query, key = _inputs()
+    mask = _mask()
+    return same_gradients(
+        lambda q, k: call(q, k, mask),
+        lambda q, k: _authority(q, k, mask),
+        query,
+        key,
+        atol=1e-12,
+    )
+
+
+@both.check("A blocked key has weight 0, also where all scores are below -24,000.")
+def large_scores(call: Call) -> Evidence:
+    query, key = (x.abs() for x in _inputs())
+    mask = _mask()
+    blocked = call(100 + query, -100 - key, mask)[..., ~mask]  # all scores are below -24,000
+    return equivalent(blocked, torch.zeros_like(blocked), atol=0.0)
+
+
+@both.check("A query that may attend to nothing has weights 0, and all gradients are finite.")
+def nothing_allowed(call: Call) -> Evidence:
+    query, key = _inputs()
+    mask = _mask()
+    mask[1] = False
+    weights, *gradients = outputs_and_gradients(lambda q, k: call(q, k, mask), {}, query, key)
+    holds(all(bool(each.isfinite().all()) for each in gradients), "the gradients are finite")
+    row = weights[..., 1, :]
+    return equivalent(row, torch.zeros_like(row), atol=0.0)
+
+
+@both.check("In float16, queries and keys of 64 times ±40 give the right weights.")
+def half_precision(call: Call) -> Evidence:
+    return _half_precision(call, masked=False)
+
+
+@both.check("So they do under a mask.", name="half precision, masked")
+def half_precision_masked(call: Call) -> Evidence:
+    return _half_precision(call, masked=True)
+
+
+@both.check("In bfloat16 the weights are computed in float32, and rounded once.")
+def bfloat16(call: Call) -> Evidence:
+    query, key = (x.bfloat16() for x in _inputs())
+    mask = _mask()
+    exact = _authority(query.double(), key.double(), mask)
+    return rounded_once(call(query, key, mask), exact, atol=1e-6)
+
+
+@both.check("A mask that is not boolean is refused.")
+def mask_of_numbers(call: Call) -> Evidence:
+    query, key = _inputs()
+    added = torch.zeros(4, 5, dtype=torch.float64).masked_fill(~_mask(), -math.inf)
+    return refused(call, [(query, key, mask) for mask in (added, _mask().long())])
+
+
+@scaled_dot_product_attention.check("With values of width 7 the outputs are torch's.")
+def values(candidate: Candidate) -> Evidence:
     query, key = _inputs()
     value = randn64(2, 3, 5, 7)
     expected = functional.scaled_dot_product_attention(query, key, value)
     return equivalent(candidate(query, key, value), expected, atol=1e-12)
 
 
-def _output_gradients(candidate: Candidate) -> Evidence:
+@scaled_dot_product_attention.check("So are the gradients of query, key and value under a mask.")
+def gradients(candidate: Candidate) -> Evidence:
     query, key = _inputs()
     mask = _mask()
     return same_gradients(
@@ -220,7 +212,10 @@ def _output_gradients(candidate: Candidate) -> Evidence:
     )
 
 
-def _dropout(candidate: Candidate) -> Evidence:
+@scaled_dot_product_attention.check(
+    "With dropout_p = 0.25 each weight is 0 with probability 0.25, or divided by 0.75."
+)
+def dropout(candidate: Candidate) -> Evidence:
     query = torch.zeros(40, 50, 6)
     weights = candidate(query, query, _identity(query), dropout_p=0.25)
     kept = (weights != 0).double()
@@ -228,30 +223,3 @@ def _dropout(candidate: Candidate) -> Evidence:
     equivalent(kept.mean(), 0.75, atol=0.007)
     equivalent(kept.mean(dim=-1).var(), 0.25 * 0.75 / 50, atol=1e-3)
     return equivalent(weights[weights != 0], 0.02 / 0.75, atol=1e-7)
-
-
-SCALED_DOT_PRODUCT_ATTENTION = Layer(
-    name="scaled_dot_product_attention",
-    signature="scaled_dot_product_attention(query, key, value, mask=None, dropout_p=0.0)",
-    example=_example,
-    probe=_probe,
-    wrong_versions=WRONG_ATTENTIONS,
-    checks=(
-        *_checks(_of_attention),
-        Check(
-            "values",
-            "With values of width 7 the outputs are torch's.",
-            _outputs,
-        ),
-        Check(
-            "gradients",
-            "So are the gradients of query, key and value under a mask.",
-            _output_gradients,
-        ),
-        Check(
-            "dropout",
-            "With dropout_p = 0.25 each weight is 0 with probability 0.25, or divided by 0.75.",
-            _dropout,
-        ),
-    ),
-)

@@ -6,26 +6,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from layer_checks.authorities import agreeing_gradients, with_weights_of
 from layer_checks.candidates import (
     built,
-    counterparts,
     has_parameters,
-    load,
     outputs_and_gradients,
     randn64,
     randomized,
+    rounded_once,
     same,
     weights_of,
 )
-from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
-from layer_checks.gradients import same_gradients
-from layer_checks.wrong.batch_norm import WRONG_BATCH_NORMS
 
 
 def _pair(candidate: Candidate, **options: Any) -> tuple[nn.Module, nn.BatchNorm1d]:
     theirs = randomized(nn.BatchNorm1d(5, **options), std=1.0).double()
-    return load(built(candidate, 5, **options).double(), weights_of(theirs)), theirs
+    return with_weights_of(theirs, candidate, 5, **options), theirs
 
 
 def _batch(*axes: int) -> Tensor:
@@ -53,39 +51,10 @@ def _probe(candidate: Candidate) -> list[Tensor]:
     return [*in_training, ours.eval()(y).detach(), averaging.eval()(y).detach()]
 
 
-def _output_shape(candidate: Candidate) -> Evidence:
-    found = [tuple(built(candidate, 5)(torch.randn(shape)).shape) for shape in ((4, 5), (4, 5, 3))]
-    return same(found, [(4, 5), (4, 5, 3)])
-
-
-def _mean_and_variance(candidate: Candidate) -> Evidence:
-    y = built(candidate, 5)(torch.randn(256, 5))
-    found = torch.stack([y.mean(dim=0), y.var(dim=0, correction=0)])
-    return equivalent(found, torch.stack([torch.zeros(5), torch.ones(5)]), atol=1e-2)
-
-
-def _parameters(candidate: Candidate) -> Evidence:
-    layer = built(candidate, 5)
-    same(list(layer.state_dict()), list(nn.BatchNorm1d(5).state_dict()))
-    return has_parameters(layer, weight=(5,), bias=(5,))
-
-
 def _values(candidate: Candidate, *axes: int) -> Evidence:
     ours, theirs = _pair(candidate, eps=0.1)
     x = _batch(*axes)
     return equivalent(ours(x), theirs(x), atol=1e-12)
-
-
-def _gradients(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate, eps=0.1)
-    names = counterparts(ours, weights_of(theirs))
-    return same_gradients(ours, theirs, _batch(4, 5, 3), atol=1e-11, parameters=names)
-
-
-def _evaluation(candidate: Candidate) -> Evidence:
-    ours, theirs = _trained(candidate, eps=0.1)
-    x = _batch(4, 5)
-    return equivalent(ours.eval()(x), theirs.eval()(x), atol=1e-12)
 
 
 def _buffer(candidate: Candidate, name: str, **options: Any) -> Evidence:
@@ -93,7 +62,84 @@ def _buffer(candidate: Candidate, name: str, **options: Any) -> Evidence:
     return equivalent(ours.get_buffer(name), theirs.get_buffer(name), atol=1e-12)
 
 
-def _evaluation_changes_nothing(candidate: Candidate) -> Evidence:
+batch_norm_1d = Layer(
+    "BatchNorm1d",
+    "BatchNorm1d(num_features, eps=1e-5, momentum=0.1)",
+    example=_example,
+    probe=_probe,
+)
+
+
+@batch_norm_1d.check("The output has the shape of the input.", weak=True)
+def output_shape(candidate: Candidate) -> Evidence:
+    found = [tuple(built(candidate, 5)(torch.randn(shape)).shape) for shape in ((4, 5), (4, 5, 3))]
+    return same(found, [(4, 5), (4, 5, 3)])
+
+
+@batch_norm_1d.check(
+    "In training, with fresh weights, each channel has mean 0 and variance 1, up to 0.01.",
+    name="mean 0, variance 1",
+    weak=True,
+)
+def mean_and_variance(candidate: Candidate) -> Evidence:
+    y = built(candidate, 5)(torch.randn(256, 5))
+    found = torch.stack([y.mean(dim=0), y.var(dim=0, correction=0)])
+    return equivalent(found, torch.stack([torch.zeros(5), torch.ones(5)]), atol=1e-2)
+
+
+@batch_norm_1d.check("The state dict has the names of nn.BatchNorm1d's.")
+def state(candidate: Candidate) -> Evidence:
+    layer = built(candidate, 5)
+    same(list(layer.state_dict()), list(nn.BatchNorm1d(5).state_dict()))
+    return has_parameters(layer, weight=(5,), bias=(5,))
+
+
+@batch_norm_1d.check(
+    "With 4 samples, eps = 0.1 and random weights, the values in float64 are torch's."
+)
+def values_in_training(candidate: Candidate) -> Evidence:
+    return _values(candidate, 4, 5)
+
+
+@batch_norm_1d.check("So they are for input of shape (batch, channels, length).")
+def values_with_a_length(candidate: Candidate) -> Evidence:
+    return _values(candidate, 4, 5, 3)
+
+
+@batch_norm_1d.check("So are the gradients of the input, weight and bias.")
+def gradients(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, eps=0.1)
+    return agreeing_gradients(ours, theirs, _batch(4, 5, 3))
+
+
+@batch_norm_1d.check("After three batches in training, the values in evaluation are torch's.")
+def values_in_evaluation(candidate: Candidate) -> Evidence:
+    ours, theirs = _trained(candidate, eps=0.1)
+    x = _batch(4, 5)
+    return equivalent(ours.eval()(x), theirs.eval()(x), atol=1e-12)
+
+
+@batch_norm_1d.check("After three batches the running mean is torch's.")
+def running_mean(candidate: Candidate) -> Evidence:
+    return _buffer(candidate, "running_mean")
+
+
+@batch_norm_1d.check(
+    "After three batches of 4 samples the running variance is torch's: the unbiased one."
+)
+def running_variance(candidate: Candidate) -> Evidence:
+    return _buffer(candidate, "running_var")
+
+
+@batch_norm_1d.check(
+    "With momentum=None the running mean is the average of all batches.", name="momentum=None"
+)
+def momentum_none(candidate: Candidate) -> Evidence:
+    return _buffer(candidate, "running_mean", momentum=None)
+
+
+@batch_norm_1d.check("In evaluation one batch does not change what the next one gives.")
+def evaluation_changes_nothing(candidate: Candidate) -> Evidence:
     ours, _ = _trained(candidate)
     x = _batch(4, 5)
     before = ours.eval()(x)
@@ -101,72 +147,27 @@ def _evaluation_changes_nothing(candidate: Candidate) -> Evidence:
     return equivalent(ours(x), before, atol=0.0)
 
 
-def _large_mean(candidate: Candidate) -> Evidence:
+@batch_norm_1d.check(
+    "With 1000 added to the input, float32 gives the values of float64, up to 0.001."
+)
+def large_mean(candidate: Candidate) -> Evidence:
     x = torch.randn(16, 5) + 1000
     expected = functional.batch_norm(x.double(), None, None, training=True).float()
     # One rounding of the mean, 1000 * 6e-8, divided by a standard deviation of 0.1 or more.
     return equivalent(built(candidate, 5)(x), expected, atol=1e-3)
 
 
-BATCH_NORM_1D = Layer(
-    name="BatchNorm1d",
-    signature="BatchNorm1d(num_features, eps=1e-5, momentum=0.1)",
-    example=_example,
-    probe=_probe,
-    wrong_versions=WRONG_BATCH_NORMS,
-    checks=(
-        Check("output shape", "The output has the shape of the input.", _output_shape, weak=True),
-        Check(
-            "mean 0, variance 1",
-            "In training, with fresh weights, each channel has mean 0 and variance 1, up to 0.01.",
-            _mean_and_variance,
-            weak=True,
-        ),
-        Check(
-            "state",
-            "The state dict has the names of nn.BatchNorm1d's.",
-            _parameters,
-        ),
-        Check(
-            "values in training",
-            "With 4 samples, eps = 0.1 and random weights, the values in float64 are torch's.",
-            lambda candidate: _values(candidate, 4, 5),
-        ),
-        Check(
-            "values with a length",
-            "So they are for input of shape (batch, channels, length).",
-            lambda candidate: _values(candidate, 4, 5, 3),
-        ),
-        Check("gradients", "So are the gradients of the input, weight and bias.", _gradients),
-        Check(
-            "values in evaluation",
-            "After three batches in training, the values in evaluation are torch's.",
-            _evaluation,
-        ),
-        Check(
-            "running mean",
-            "After three batches the running mean is torch's.",
-            lambda candidate: _buffer(candidate, "running_mean"),
-        ),
-        Check(
-            "running variance",
-            "After three batches of 4 samples the running variance is torch's: the unbiased one.",
-            lambda candidate: _buffer(candidate, "running_var"),
-        ),
-        Check(
-            "momentum=None",
-            "With momentum=None the running mean is the average of all batches.",
-            lambda candidate: _buffer(candidate, "running_mean", momentum=None),
-        ),
-        Check(
-            "evaluation changes nothing",
-            "In evaluation one batch does not change what the next one gives.",
-            _evaluation_changes_nothing,
-        ),
-        Check(
-            "large mean",
-            "With 1000 added to the input, float32 gives the values of float64, up to 0.001.",
-            _large_mean,
-        ),
-    ),
-)
+@batch_norm_1d.check("In float16, channels with a standard deviation of 600 are normalized.")
+def half_precision(candidate: Candidate) -> Evidence:
+    x = (600 * torch.randn(16, 5)).half()
+    expected = functional.batch_norm(x.double(), None, None, training=True).half()
+    # Values up to sqrt(15): a rounding error of 1e-3 in the result.
+    return equivalent(built(candidate, 5).half()(x), expected, atol=4e-3)
+
+
+@batch_norm_1d.check("In bfloat16, values around 10 are normalized in float32, and rounded once.")
+def bfloat16(candidate: Candidate) -> Evidence:
+    # On a CPU torch's own layer rounds the mean to bfloat16, unless its parameters are float32.
+    x = (torch.randn(16, 5) + 10).bfloat16()
+    exact = functional.batch_norm(x.double(), None, None, training=True)
+    return rounded_once(built(candidate, 5).bfloat16()(x), exact, atol=1e-4)

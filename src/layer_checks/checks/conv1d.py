@@ -4,27 +4,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from layer_checks.authorities import TransposedLinear, agreeing_gradients, with_weights_of
 from layer_checks.candidates import (
     built,
-    counterparts,
     has_parameters,
-    load,
     outputs_and_gradients,
     randn64,
     same,
     weights_of,
 )
-from layer_checks.checks.transposed_linear import TransposedLinear
-from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
-from layer_checks.gradients import same_gradients
-from layer_checks.wrong.conv1d import WRONG_CONV1DS
 
 
 def _pair(candidate: Candidate, in_features: int, out_features: int) -> tuple[nn.Module, nn.Module]:
     theirs = TransposedLinear(in_features, out_features)
-    ours = built(candidate, in_features, out_features).double()
-    return load(ours, weights_of(theirs)), theirs
+    return with_weights_of(theirs, candidate, in_features, out_features), theirs
 
 
 def _example(candidate: Candidate) -> object:
@@ -40,26 +35,53 @@ def _probe(candidate: Candidate) -> list[Tensor]:
     ]
 
 
-def _square_output_shape(candidate: Candidate) -> Evidence:
+def _values(candidate: Candidate, in_features: int, out_features: int) -> Evidence:
+    ours, theirs = _pair(candidate, in_features, out_features)
+    x = randn64(2, 3, in_features)
+    return equivalent(ours(x), theirs(x), atol=1e-12)
+
+
+conv1d = Layer(
+    "Conv1D",
+    "Conv1D(in_features, out_features)",
+    example=_example,
+    probe=_probe,
+)
+
+
+@conv1d.check(
+    "A layer as wide as its input gives an output of the input's shape.",
+    name="output shape, square",
+    weak=True,
+)
+def square_output_shape(candidate: Candidate) -> Evidence:
     return same(tuple(built(candidate, 6, 6)(torch.randn(2, 3, 6)).shape), (2, 3, 6))
 
 
-def _square_values(candidate: Candidate) -> Evidence:
+@conv1d.check(
+    "With fresh weights a layer as wide as its input gives nn.Linear's values.",
+    name="values, fresh",
+    weak=True,
+)
+def square_values(candidate: Candidate) -> Evidence:
     layer = built(candidate, 6, 6)
     x = torch.randn(2, 3, 6)
     weight, bias = layer.get_parameter("weight"), layer.get_parameter("bias")
     return equivalent(layer(x), functional.linear(x, weight.t(), bias))
 
 
-def _output_shape(candidate: Candidate) -> Evidence:
+@conv1d.check("Conv1D(5, 7) maps a last axis of 5 to one of 7.")
+def output_shape(candidate: Candidate) -> Evidence:
     return same(tuple(built(candidate, 5, 7)(torch.randn(2, 3, 5)).shape), (2, 3, 7))
 
 
-def _parameters(candidate: Candidate) -> Evidence:
+@conv1d.check("The weight has shape (in, out), the bias (out,).")
+def parameters(candidate: Candidate) -> Evidence:
     return has_parameters(built(candidate, 5, 7), weight=(5, 7), bias=(7,))
 
 
-def _initial_values(candidate: Candidate) -> Evidence:
+@conv1d.check("The initial weight has mean 0 and standard deviation 0.02, the bias is 0.")
+def initial_values(candidate: Candidate) -> Evidence:
     weights = list(weights_of(built(candidate, 200, 100)).values())
     found = torch.stack([weights[0].std(), weights[0].mean()])
     equivalent(weights[-1], 0.0, atol=0.0)
@@ -67,85 +89,32 @@ def _initial_values(candidate: Candidate) -> Evidence:
     return equivalent(found, [0.02, 0.0], atol=1e-3)
 
 
-def _values(candidate: Candidate, in_features: int, out_features: int) -> Evidence:
-    ours, theirs = _pair(candidate, in_features, out_features)
-    x = randn64(2, 3, in_features)
-    return equivalent(ours(x), theirs(x), atol=1e-12)
+@conv1d.check("With random weights, 5 wide to 7 wide, the values in float64 are nn.Linear's.")
+def values(candidate: Candidate) -> Evidence:
+    return _values(candidate, 5, 7)
 
 
-def _gradients(candidate: Candidate) -> Evidence:
+@conv1d.check("So they are where input and output are equally wide.", name="values, square")
+def values_square(candidate: Candidate) -> Evidence:
+    return _values(candidate, 6, 6)
+
+
+@conv1d.check("So are the gradients of the input, the weight and the bias.")
+def gradients(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, 5, 7)
-    names = counterparts(ours, weights_of(theirs))
-    return same_gradients(ours, theirs, randn64(2, 3, 5), atol=1e-12, parameters=names)
+    return agreeing_gradients(ours, theirs, randn64(2, 3, 5), atol=1e-12)
 
 
-def _not_contiguous(candidate: Candidate) -> Evidence:
+@conv1d.check("A transposed input is mapped like any other.")
+def not_contiguous(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, 5, 5)
     x = randn64(3, 5, 2).transpose(1, 2)
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
 
-def _leading_axes(candidate: Candidate) -> Evidence:
+@conv1d.check("None, several or empty leading axes come back as they were.")
+def leading_axes(candidate: Candidate) -> Evidence:
     layer = built(candidate, 5, 5)
     shapes = [(5,), (4, 5), (2, 1, 3, 5), (0, 3, 5)]
     found = [tuple(layer(torch.randn(shape)).shape) for shape in shapes]
     return same(found, shapes)
-
-
-CONV1D = Layer(
-    name="Conv1D",
-    signature="Conv1D(in_features, out_features)",
-    example=_example,
-    probe=_probe,
-    wrong_versions=WRONG_CONV1DS,
-    checks=(
-        Check(
-            "output shape, square",
-            "A layer as wide as its input gives an output of the input's shape.",
-            _square_output_shape,
-            weak=True,
-        ),
-        Check(
-            "values, fresh",
-            "With fresh weights a layer as wide as its input gives nn.Linear's values.",
-            _square_values,
-            weak=True,
-        ),
-        Check(
-            "output shape",
-            "Conv1D(5, 7) maps a last axis of 5 to one of 7.",
-            _output_shape,
-        ),
-        Check("parameters", "The weight has shape (in, out), the bias (out,).", _parameters),
-        Check(
-            "initial values",
-            "The initial weight has mean 0 and standard deviation 0.02, the bias is 0.",
-            _initial_values,
-        ),
-        Check(
-            "values",
-            "With random weights, 5 wide to 7 wide, the values in float64 are nn.Linear's.",
-            lambda candidate: _values(candidate, 5, 7),
-        ),
-        Check(
-            "values, square",
-            "So they are where input and output are equally wide.",
-            lambda candidate: _values(candidate, 6, 6),
-        ),
-        Check(
-            "gradients",
-            "So are the gradients of the input, the weight and the bias.",
-            _gradients,
-        ),
-        Check(
-            "not contiguous",
-            "A transposed input is mapped like any other.",
-            _not_contiguous,
-        ),
-        Check(
-            "leading axes",
-            "None, several or empty leading axes come back as they were.",
-            _leading_axes,
-        ),
-    ),
-)

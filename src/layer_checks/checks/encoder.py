@@ -1,52 +1,36 @@
 """The checks of the two encoder layers, against `torch.nn.TransformerEncoderLayer`."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from layer_checks.candidates import (
-    built,
-    counterparts,
-    load,
-    outputs_and_gradients,
-    randn64,
-    randomized,
-    same,
-)
-from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.authorities import TorchEncoderLayer, agreeing_gradients, with_weights_of
+from layer_checks.candidates import built, outputs_and_gradients, randn64, same
+from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent, holds
-from layer_checks.gradients import same_gradients
-from layer_checks.weights import to_ours, to_theirs
-from layer_checks.wrong.encoder import WRONG_ENCODER_LAYERS, WRONG_PRE_NORM_ENCODER_LAYERS
 
-_D_MODEL, _NUM_HEADS, _D_FF = 6, 2, 7
-_COUNTERPART = "nn.TransformerEncoderLayer"
+_SIZES = _D_MODEL, _NUM_HEADS, _D_FF = 6, 2, 7
 
 
-class _Authority(nn.Module):
-    """`torch.nn.TransformerEncoderLayer` with our meaning of a mask."""
+@dataclass(frozen=True)
+class _Encoder:
+    """A candidate, and whether the norms stand before the sub-layers."""
 
-    def __init__(self, norm_first: bool) -> None:
-        super().__init__()
-        self.layer = randomized(
-            nn.TransformerEncoderLayer(
-                _D_MODEL, _NUM_HEADS, _D_FF, dropout=0.0, batch_first=True, norm_first=norm_first
-            ),
-            std=0.5,
-        ).double()
+    candidate: Candidate
+    norm_first: bool
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        blocked = None if mask is None else ~mask
-        if blocked is not None and blocked.ndim == 3:
-            blocked = blocked.expand(x.shape[0], x.shape[1], x.shape[1])
-            blocked = blocked.repeat_interleave(_NUM_HEADS, dim=0)
-        return self.layer(x, src_mask=blocked)
+    def pair(self, dropout: float = 0.0) -> tuple[nn.Module, TorchEncoderLayer]:
+        theirs = TorchEncoderLayer(*_SIZES, norm_first=self.norm_first)
+        return with_weights_of(theirs, self.candidate, *_SIZES, dropout=dropout), theirs
 
 
-def _weights(theirs: _Authority) -> dict[str, Tensor]:
-    parameters = {name: each.detach() for name, each in theirs.layer.named_parameters()}
-    return to_ours(_COUNTERPART, parameters)
+def _post_norm(candidate: Candidate) -> _Encoder:
+    return _Encoder(candidate, norm_first=False)
+
+
+def _pre_norm(candidate: Candidate) -> _Encoder:
+    return _Encoder(candidate, norm_first=True)
 
 
 def _sequences() -> Tensor:
@@ -57,147 +41,126 @@ def _lengths_mask() -> Tensor:
     return (torch.arange(4) < torch.tensor([[4], [2], [3]]))[:, None]
 
 
-class _Checks:
-    """The checks of one of the two layers, which differ in the authority's `norm_first` alone."""
-
-    def __init__(self, norm_first: bool) -> None:
-        self.norm_first = norm_first
-
-    def pair(self, candidate: Candidate, dropout: float = 0.0) -> tuple[nn.Module, _Authority]:
-        theirs = _Authority(self.norm_first)
-        ours = built(candidate, _D_MODEL, _NUM_HEADS, _D_FF, dropout=dropout).double()
-        return load(ours, _weights(theirs)), theirs
-
-    def probe(self, candidate: Candidate) -> list[Tensor]:
-        ours, theirs = self.pair(candidate)
-        return outputs_and_gradients(ours, _weights(theirs), _sequences(), _lengths_mask())
-
-    def values(self, candidate: Candidate, mask: Tensor | None = None) -> Evidence:
-        ours, theirs = self.pair(candidate)
-        x = _sequences()
-        return equivalent(ours(x, mask=mask), theirs(x, mask), atol=1e-12)
-
-    def gradients(self, candidate: Candidate) -> Evidence:
-        ours, theirs = self.pair(candidate)
-        names = counterparts(ours, _weights(theirs))
-
-        def packed(gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
-            known = {names[name]: each for name, each in gradients.items() if name in names}
-            return {f"layer.{name}": each for name, each in to_theirs(_COUNTERPART, known).items()}
-
-        return same_gradients(ours, theirs, _sequences(), atol=1e-11, parameters=packed)
-
-    def evaluation(self, candidate: Candidate) -> Evidence:
-        ours, theirs = self.pair(candidate, dropout=0.5)
-        x = _sequences()
-        return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
-
-    def all_dropped(self, candidate: Candidate) -> Evidence:
-        ours, theirs = self.pair(candidate, dropout=1.0)
-        x = _sequences()
-        normed = x if self.norm_first else theirs.layer.norm2(theirs.layer.norm1(x))
-        return equivalent(ours.train()(x), normed, atol=1e-12)
-
-    def equivariance(self, candidate: Candidate) -> Evidence:
-        ours, _ = self.pair(candidate)
-        x = _sequences()
-        order = torch.tensor([2, 0, 3, 1])
-        return equivalent(ours(x[:, order]), ours(x)[:, order], atol=1e-12)
-
-    def padding(self, candidate: Candidate) -> Evidence:
-        ours, _ = self.pair(candidate)
-        x, mask = _sequences(), _lengths_mask()
-        changed = x.clone()
-        changed[1, 2:] = randn64(2, _D_MODEL)
-        return equivalent(ours(changed, mask=mask)[1, :2], ours(x, mask=mask)[1, :2], atol=0.0)
-
-    def one_sequence(self, candidate: Candidate) -> Evidence:
-        ours, theirs = self.pair(candidate)
-        x = _sequences()
-        return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
+def _values(encoder: _Encoder, mask: Tensor | None) -> Evidence:
+    ours, theirs = encoder.pair()
+    x = _sequences()
+    return equivalent(ours(x, mask=mask), theirs(x, mask), atol=1e-12)
 
 
-def _output_shape(candidate: Candidate) -> Evidence:
+def _example(candidate: Candidate) -> object:
+    layer = built(candidate, *_SIZES, dropout=0.5)
+    return layer(_sequences().float(), mask=_lengths_mask())
+
+
+def _probe(encoder: _Encoder) -> list[Tensor]:
+    ours, theirs = encoder.pair()
+    return outputs_and_gradients(ours, theirs.as_ours(), _sequences(), _lengths_mask())
+
+
+transformer_encoder_layer = Layer(
+    "TransformerEncoderLayer",
+    "TransformerEncoderLayer(d_model, num_heads, d_ff, dropout=0.1)(x, mask=None)",
+    _example,
+    probe=lambda candidate: _probe(_post_norm(candidate)),
+)
+pre_norm_transformer_encoder_layer = Layer(
+    "PreNormTransformerEncoderLayer",
+    "PreNormTransformerEncoderLayer(d_model, num_heads, d_ff, dropout=0.1)(x, mask=None)",
+    _example,
+    probe=lambda candidate: _probe(_pre_norm(candidate)),
+)
+both = Family(
+    {transformer_encoder_layer: _post_norm, pre_norm_transformer_encoder_layer: _pre_norm}
+)
+
+
+@both.check("The output has the shape of the input.", weak=True)
+def output_shape(encoder: _Encoder) -> Evidence:
     x = torch.randn(3, 4, _D_MODEL)
-    layer = built(candidate, _D_MODEL, _NUM_HEADS, _D_FF)
-    return same(tuple(layer(x).shape), tuple(x.shape))
+    return same(tuple(built(encoder.candidate, *_SIZES)(x).shape), tuple(x.shape))
 
 
-def _parameters(candidate: Candidate) -> Evidence:
-    found = [name for name, _ in built(candidate, _D_MODEL, _NUM_HEADS, _D_FF).named_parameters()]
-    expected = list(_weights(_Authority(norm_first=False)))
-    missing, unknown = set(expected) - set(found), set(found) - set(expected)
+@both.check(
+    "Without a mask, putting the positions in another order does the same to the output.",
+    weak=True,
+)
+def order_of_positions(encoder: _Encoder) -> Evidence:
+    ours, _ = encoder.pair()
+    x = _sequences()
+    order = torch.tensor([2, 0, 3, 1])
+    return equivalent(ours(x[:, order]), ours(x)[:, order], atol=1e-12)
+
+
+@both.check("There are self_attention, feed_forward, norm1 and norm2.")
+def parameters(encoder: _Encoder) -> Evidence:
+    found = {name for name, _ in built(encoder.candidate, *_SIZES).named_parameters()}
+    expected = TorchEncoderLayer(*_SIZES, norm_first=False).as_ours().keys()
+    missing, unknown = expected - found, found - expected
     if missing or unknown:
         raise AssertionError(f"not equal: missing {sorted(missing)}, unknown {sorted(unknown)}")
     return holds(True, f"{len(expected)} parameters, by name")
 
 
-def _example(candidate: Candidate) -> object:
-    layer = built(candidate, _D_MODEL, _NUM_HEADS, _D_FF, dropout=0.5)
-    return layer(_sequences().float(), mask=_lengths_mask())
-
-
-def _checks(of: _Checks, formula: str, nothing_added: str) -> tuple[Check, ...]:
-    return (
-        Check("output shape", "The output has the shape of the input.", _output_shape, weak=True),
-        Check(
-            "order of positions",
-            "Without a mask, putting the positions in another order does the same to the output.",
-            of.equivariance,
-            weak=True,
-        ),
-        Check(
-            "parameters",
-            "There are self_attention, feed_forward, norm1 and norm2.",
-            _parameters,
-        ),
-        Check(
-            "values",
-            f"With random weights the values in float64 are torch's: {formula}.",
-            of.values,
-        ),
-        Check(
-            "values under a mask",
-            "So they are under a padding mask.",
-            lambda candidate: of.values(candidate, _lengths_mask()),
-        ),
-        Check(
-            "causal values",
-            "So they are under a causal mask.",
-            lambda candidate: of.values(candidate, torch.ones(4, 4, dtype=torch.bool).tril()),
-        ),
-        Check("gradients", "So are the gradients of the input and the weights.", of.gradients),
-        Check("padding", "What the padding holds does not move real positions.", of.padding),
-        Check("evaluation", "In evaluation nothing is dropped.", of.evaluation),
-        Check(
-            "all dropped",
-            f"In training with dropout 1 the output is {nothing_added}.",
-            of.all_dropped,
-        ),
-        Check(
-            "one sequence",
-            "A sequence without a batch axis gives its own row.",
-            of.one_sequence,
-        ),
-    )
-
-
-_POST_NORM, _PRE_NORM = _Checks(norm_first=False), _Checks(norm_first=True)
-
-TRANSFORMER_ENCODER_LAYER = Layer(
-    name="TransformerEncoderLayer",
-    signature="TransformerEncoderLayer(d_model, num_heads, d_ff, dropout=0.1)(x, mask=None)",
-    example=_example,
-    probe=_POST_NORM.probe,
-    wrong_versions=WRONG_ENCODER_LAYERS,
-    checks=_checks(_POST_NORM, "LayerNorm(x + f(x)), twice", "that of the norms alone"),
+@both.check(
+    {
+        transformer_encoder_layer: "With random weights the values in float64 are torch's: "
+        "LayerNorm(x + f(x)), twice.",
+        pre_norm_transformer_encoder_layer: "With random weights the values in float64 are "
+        "torch's: x + f(LayerNorm(x)), twice.",
+    }
 )
+def values(encoder: _Encoder) -> Evidence:
+    return _values(encoder, None)
 
-PRE_NORM_TRANSFORMER_ENCODER_LAYER = Layer(
-    name="PreNormTransformerEncoderLayer",
-    signature="PreNormTransformerEncoderLayer(d_model, num_heads, d_ff, dropout=0.1)(x, mask=None)",
-    example=_example,
-    probe=_PRE_NORM.probe,
-    wrong_versions=WRONG_PRE_NORM_ENCODER_LAYERS,
-    checks=_checks(_PRE_NORM, "x + f(LayerNorm(x)), twice", "the input"),
+
+@both.check("So they are under a padding mask.")
+def values_under_a_mask(encoder: _Encoder) -> Evidence:
+    return _values(encoder, _lengths_mask())
+
+
+@both.check("So they are under a causal mask.")
+def causal_values(encoder: _Encoder) -> Evidence:
+    return _values(encoder, torch.ones(4, 4, dtype=torch.bool).tril())
+
+
+@both.check("So are the gradients of the input and the weights.")
+def gradients(encoder: _Encoder) -> Evidence:
+    ours, theirs = encoder.pair()
+    return agreeing_gradients(ours, theirs, _sequences())
+
+
+@both.check("What the padding holds does not move real positions.")
+def padding(encoder: _Encoder) -> Evidence:
+    ours, _ = encoder.pair()
+    x, mask = _sequences(), _lengths_mask()
+    changed = x.clone()
+    changed[1, 2:] = randn64(2, _D_MODEL)
+    return equivalent(ours(changed, mask=mask)[1, :2], ours(x, mask=mask)[1, :2], atol=0.0)
+
+
+@both.check("In evaluation nothing is dropped.")
+def evaluation(encoder: _Encoder) -> Evidence:
+    ours, theirs = encoder.pair(dropout=0.5)
+    x = _sequences()
+    return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
+
+
+@both.check(
+    {
+        transformer_encoder_layer: "In training with dropout 1 the output is that of the norms "
+        "alone.",
+        pre_norm_transformer_encoder_layer: "In training with dropout 1 the output is the input.",
+    }
 )
+def all_dropped(encoder: _Encoder) -> Evidence:
+    ours, theirs = encoder.pair(dropout=1.0)
+    x = _sequences()
+    normed = x if encoder.norm_first else theirs.layer.norm2(theirs.layer.norm1(x))
+    return equivalent(ours.train()(x), normed, atol=1e-12)
+
+
+@both.check("A sequence without a batch axis gives its own row.")
+def one_sequence(encoder: _Encoder) -> Evidence:
+    ours, theirs = encoder.pair()
+    x = _sequences()
+    return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)

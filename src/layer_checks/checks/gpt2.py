@@ -6,62 +6,47 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
+from layer_checks.authorities import (
+    TorchGPT2,
+    agreeing_gradients,
+    as_at_the_start,
+    same_state,
+    with_weights_of,
+)
 from layer_checks.candidates import (
     built,
-    counterparts,
     load,
     outputs_and_gradients,
     randomized,
     same,
     weights_of,
 )
-from layer_checks.checks.gpt2_block import TorchBlock, as_at_the_start, same_state
-from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent, holds, raises
-from layer_checks.gradients import same_gradients
 from layer_checks.randomness import seeded
-from layer_checks.wrong.gpt2 import WRONG_GPT2S
 from transformer_layers import GPT2Config, KeyValueCache
 
-_VOCAB_SIZE, _N_POSITIONS, _N_EMBD, _N_LAYER, _N_HEAD, _EPS = 11, 8, 6, 2, 3, 1e-3
+_VOCAB_SIZE, _N_POSITIONS, _N_EMBD, _N_LAYER, _N_HEAD = 11, 8, 6, 2, 3
 
 
 def _config(dropout: float = 0.0) -> GPT2Config:
-    return GPT2Config(_VOCAB_SIZE, _N_POSITIONS, _N_EMBD, _N_LAYER, _N_HEAD, dropout, _EPS)
-
-
-class _Authority(nn.Module):
-    """The same of torch's embeddings, norms, linear layers and attention kernel."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.wte = nn.Embedding(_VOCAB_SIZE, _N_EMBD, dtype=torch.float64)
-        self.wpe = nn.Embedding(_N_POSITIONS, _N_EMBD, dtype=torch.float64)
-        self.h = nn.Sequential(*(TorchBlock(_N_EMBD, _N_HEAD, _EPS) for _ in range(_N_LAYER)))
-        self.ln_f = nn.LayerNorm(_N_EMBD, _EPS, dtype=torch.float64)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.wte(ids) + self.wpe.weight[: ids.shape[-1]]
-        return functional.linear(self.ln_f(self.h(x)), self.wte.weight)
-
-    def loss(self, ids: Tensor) -> Tensor:
-        logits = self(ids)[..., :-1, :]
-        return functional.cross_entropy(logits.flatten(0, -2), ids[..., 1:].flatten())
+    return GPT2Config(
+        _VOCAB_SIZE, _N_POSITIONS, _N_EMBD, _N_LAYER, _N_HEAD, dropout, layer_norm_epsilon=1e-3
+    )
 
 
 @cache  # a module takes as long to build as to run
-def _authority() -> _Authority:
+def _authority() -> TorchGPT2:
     with seeded(0):  # leaves the caller's draws as they are
-        return _Authority()
+        return TorchGPT2(_config())
 
 
-def _pair(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, _Authority]:
+def _pair(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, TorchGPT2]:
     theirs = randomized(_authority())
-    ours = built(candidate, _config(dropout)).double()
-    return load(ours, weights_of(theirs)), theirs
+    return with_weights_of(theirs, candidate, _config(dropout)), theirs
 
 
 def _ids(batch: int = 2, seq: int = 5) -> Tensor:
@@ -95,115 +80,11 @@ def _probe(candidate: Candidate) -> list[Tensor]:
     return found
 
 
-def _output_shape(candidate: Candidate) -> Evidence:
-    ids = _ids()
-    return same(tuple(built(candidate, _config())(ids).shape), (*ids.shape, _VOCAB_SIZE))
-
-
-def _number_of_parameters(candidate: Candidate) -> Evidence:
-    count = sum(each.numel() for each in built(candidate, _config()).parameters())
-    block = 12 * _N_EMBD**2 + 13 * _N_EMBD
-    return same(count, (_VOCAB_SIZE + _N_POSITIONS) * _N_EMBD + _N_LAYER * block + 2 * _N_EMBD)
-
-
-def _first_loss(candidate: Candidate) -> Evidence:
-    model: Any = built(candidate, _config()).eval()
-    return equivalent(model.loss(_ids()), math.log(_VOCAB_SIZE), atol=0.1)
-
-
-def _training(candidate: Candidate) -> Evidence:
-    model: Any = built(candidate, _config())
-    ids = _ids()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    losses = []
-    for _ in range(5):
-        optimizer.zero_grad()
-        losses.append(model.loss(ids))
-        losses[-1].backward()
-        optimizer.step()
-    return holds(losses[-1] < losses[0], "the loss is smaller after five steps")
-
-
-def _at_the_start(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    as_at_the_start(theirs)
-    load(ours, weights_of(theirs))
-    ids = _ids()
-    return equivalent(ours(ids), theirs(ids), atol=1e-2)
-
-
-def _state(candidate: Candidate) -> Evidence:
-    return same_state(built(candidate, _config()), _authority())
-
-
-def _values(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    ids = _ids()
-    return equivalent(ours(ids), theirs(ids), atol=1e-12)
-
-
-def _gradients(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    names = counterparts(ours, weights_of(theirs))
-    return same_gradients(ours, theirs, _ids(), atol=1e-11, parameters=names)
-
-
-def _loss(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    ids = _ids()
-    return equivalent(ours.loss(ids), theirs.loss(ids), atol=1e-12)
-
-
-def _future(candidate: Candidate) -> Evidence:
-    ours, _ = _pair(candidate)
-    ids = _ids(seq=6)
-    changed = ids.clone()
-    changed[:, 4:] = (ids[:, 4:] + 3) % _VOCAB_SIZE
-    return equivalent(ours(changed)[:, :4], ours(ids)[:, :4], atol=1e-13)
-
-
-def _with_caches(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    ids = _ids(seq=6)
-    caches = _caches()
-    steps = [ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)]
-    return equivalent(torch.cat(steps, dim=1), theirs(ids), atol=1e-12)
-
-
-def _evaluation(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate, dropout=0.5)
-    ids = _ids()
-    return equivalent(ours.eval()(ids), theirs(ids), atol=1e-12)
-
-
-def _all_dropped(candidate: Candidate) -> Evidence:
-    # Zeros pass through the residuals; the last norm makes its bias of them.
-    ours, theirs = _pair(candidate, dropout=1.0)
-    ids = _ids()
-    expected = functional.linear(theirs.ln_f.bias, theirs.wte.weight)
-    return equivalent(ours.train()(ids), expected.expand(*ids.shape, -1), atol=1e-12)
-
-
 def _refuses(candidate: Candidate, batches: Sequence[Tensor], what: str) -> Evidence:
     model = built(candidate, _config())
     for ids in batches:
         raises((ValueError, IndexError), model, ids)
     return holds(True, f"{what} raises an error")
-
-
-def _too_long(candidate: Candidate) -> Evidence:
-    return _refuses(candidate, [_ids(seq=_N_POSITIONS + 1)], "n_positions + 1 positions")
-
-
-def _unknown_ids(candidate: Candidate) -> Evidence:
-    batches = [torch.tensor([[0, wrong]]) for wrong in (_VOCAB_SIZE, -1)]
-    return _refuses(candidate, batches, f"{_VOCAB_SIZE} or -1 among the ids")
-
-
-def _one_sequence(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    ids = _ids()
-    return equivalent(ours(ids[0]), theirs(ids)[0], atol=1e-12)
 
 
 def _initial(candidate: Candidate) -> dict[str, Tensor]:
@@ -225,85 +106,161 @@ def _deviations(candidate: Candidate, std: float, belongs: Callable[[str], bool]
     return holds(True, f"{len(stds)} matrices of standard deviation {std:.2g}")
 
 
-def _projections(candidate: Candidate) -> Evidence:
-    return _deviations(candidate, 0.02 / math.sqrt(4), lambda name: "c_proj" in name)
+gpt2 = Layer(
+    "GPT2",
+    "GPT2(config)(ids), with .loss(ids)",
+    example=_example,
+    probe=_probe,
+)
 
 
-def _embeddings(candidate: Candidate) -> Evidence:
+@gpt2.check("The logits have the shape of the ids and an axis for the vocabulary.", weak=True)
+def output_shape(candidate: Candidate) -> Evidence:
+    ids = _ids()
+    return same(tuple(built(candidate, _config())(ids).shape), (*ids.shape, _VOCAB_SIZE))
+
+
+@gpt2.check("There are as many parameters as the sizes ask for.", weak=True)
+def number_of_parameters(candidate: Candidate) -> Evidence:
+    count = sum(each.numel() for each in built(candidate, _config()).parameters())
+    block = 12 * _N_EMBD**2 + 13 * _N_EMBD
+    return same(count, (_VOCAB_SIZE + _N_POSITIONS) * _N_EMBD + _N_LAYER * block + 2 * _N_EMBD)
+
+
+@gpt2.check("The first loss is ln V, up to 0.1.", weak=True)
+def first_loss(candidate: Candidate) -> Evidence:
+    model: Any = built(candidate, _config()).eval()
+    return equivalent(model.loss(_ids()), math.log(_VOCAB_SIZE), atol=0.1)
+
+
+@gpt2.check("Five steps of training make the loss smaller.", weak=True)
+def training(candidate: Candidate) -> Evidence:
+    model: Any = built(candidate, _config())
+    ids = _ids()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        losses.append(model.loss(ids))
+        losses[-1].backward()
+        optimizer.step()
+    return holds(losses[-1] < losses[0], "the loss is smaller after five steps")
+
+
+@gpt2.check(
+    "With weights of standard deviation 0.02 the logits are torch's, up to 0.01.",
+    name="initial weights, atol 1e-2",
+    weak=True,
+)
+def at_the_start(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    as_at_the_start(theirs)
+    load(ours, weights_of(theirs))
+    ids = _ids()
+    return equivalent(ours(ids), theirs(ids), atol=1e-2)
+
+
+@gpt2.check("The state dict has the names and shapes of the published weights.")
+def state(candidate: Candidate) -> Evidence:
+    return same_state(built(candidate, _config()), _authority())
+
+
+@gpt2.check("With weights of standard deviation 0.2 the logits in float64 are torch's.")
+def values(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    ids = _ids()
+    return equivalent(ours(ids), theirs(ids), atol=1e-12)
+
+
+@gpt2.check("So are the gradients of all weights.")
+def gradients(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    return agreeing_gradients(ours, theirs, _ids())
+
+
+@gpt2.check("The loss is that of each next token.")
+def loss(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    ids = _ids()
+    return equivalent(ours.loss(ids), theirs.loss(ids), atol=1e-12)
+
+
+@gpt2.check("With bfloat16 weights the loss is summed up in float32.")
+def loss_in_bfloat16(candidate: Candidate) -> Evidence:
+    model: Any = built(candidate, _config()).bfloat16()
+    ids = _ids()
+    logits = model(ids[..., :-1]).float().flatten(0, -2)
+    expected = functional.cross_entropy(logits, ids[..., 1:].flatten())
+    return equivalent(model.loss(ids), expected, rtol=1e-6)
+
+
+@gpt2.check("Changing tokens 4 and 5 of 6 does not move the logits at 0 to 3.")
+def future(candidate: Candidate) -> Evidence:
+    ours, _ = _pair(candidate)
+    ids = _ids(seq=6)
+    changed = ids.clone()
+    changed[:, 4:] = (ids[:, 4:] + 3) % _VOCAB_SIZE
+    return equivalent(ours(changed)[:, :4], ours(ids)[:, :4], atol=1e-13)
+
+
+@gpt2.check("In steps of 3, 2 and 1 with caches of keys and values, the logits are the same.")
+def caches(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    ids = _ids(seq=6)
+    caches = _caches()
+    steps = [ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)]
+    return equivalent(torch.cat(steps, dim=1), theirs(ids), atol=1e-12)
+
+
+@gpt2.check("In evaluation nothing is dropped.")
+def evaluation(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, dropout=0.5)
+    ids = _ids()
+    return equivalent(ours.eval()(ids), theirs(ids), atol=1e-12)
+
+
+@gpt2.check("In training with dropout 1 the logits come from the last norm's bias alone.")
+def all_dropped(candidate: Candidate) -> Evidence:
+    # Zeros pass through the residuals; the last norm makes its bias of them.
+    ours, theirs = _pair(candidate, dropout=1.0)
+    ids = _ids()
+    expected = functional.linear(theirs.ln_f.bias, theirs.wte.weight)
+    return equivalent(ours.train()(ids), expected.expand(*ids.shape, -1), atol=1e-12)
+
+
+@gpt2.check("More positions than n_positions are refused.")
+def too_long(candidate: Candidate) -> Evidence:
+    return _refuses(candidate, [_ids(seq=_N_POSITIONS + 1)], "n_positions + 1 positions")
+
+
+@gpt2.check("An id that is not in the vocabulary is refused.")
+def unknown_ids(candidate: Candidate) -> Evidence:
+    batches = [torch.tensor([[0, wrong]]) for wrong in (_VOCAB_SIZE, -1)]
+    return _refuses(candidate, batches, f"{_VOCAB_SIZE} or -1 among the ids")
+
+
+@gpt2.check("A sequence without a batch axis gives its own row.")
+def one_sequence(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    ids = _ids()
+    return equivalent(ours(ids[0]), theirs(ids)[0], atol=1e-12)
+
+
+@gpt2.check("Both start with standard deviation 0.02.")
+def initial_embeddings(candidate: Candidate) -> Evidence:
     return _deviations(candidate, 0.02, lambda name: name in ("wte.weight", "wpe.weight"))
 
 
-def _blocks_differ(candidate: Candidate) -> Evidence:
+@gpt2.check("Every c_proj starts with standard deviation 0.02 / √(2N).")
+def initial_projections(candidate: Candidate) -> Evidence:
+    return _deviations(candidate, 0.02 / math.sqrt(4), lambda name: "c_proj" in name)
+
+
+@gpt2.check("No two blocks start with the same matrices.")
+def blocks_differ(candidate: Candidate) -> Evidence:
     initial = _initial(candidate)
     matrices = [name for name, each in initial.items() if name[:4] == "h.0." and each.ndim == 2]
     alike = [name for name in matrices if torch.equal(initial[name], initial[f"h.1.{name[4:]}"])]
     if alike or not matrices:
         raise AssertionError(f"not different in h.0 and h.1: {alike or 'no matrices'}")
     return holds(True, f"{len(matrices)} matrices differ between h.0 and h.1")
-
-
-GPT2_MODEL = Layer(
-    name="GPT2",
-    signature="GPT2(config)(ids), with .loss(ids)",
-    example=_example,
-    probe=_probe,
-    wrong_versions=WRONG_GPT2S,
-    checks=(
-        Check(
-            "output shape",
-            "The logits have the shape of the ids and an axis for the vocabulary.",
-            _output_shape,
-            weak=True,
-        ),
-        Check(
-            "number of parameters",
-            "There are as many parameters as the sizes ask for.",
-            _number_of_parameters,
-            weak=True,
-        ),
-        Check("first loss", "The first loss is ln V, up to 0.1.", _first_loss, weak=True),
-        Check("training", "Five steps of training make the loss smaller.", _training, weak=True),
-        Check(
-            "initial weights, atol 1e-2",
-            "With weights of standard deviation 0.02 the logits are torch's, up to 0.01.",
-            _at_the_start,
-            weak=True,
-        ),
-        Check(
-            "state",
-            "The state dict has the names and shapes of the published weights.",
-            _state,
-        ),
-        Check(
-            "values",
-            "With weights of standard deviation 0.2 the logits in float64 are torch's.",
-            _values,
-        ),
-        Check("gradients", "So are the gradients of all weights.", _gradients),
-        Check("loss", "The loss is that of each next token.", _loss),
-        Check(
-            "future", "Changing tokens 4 and 5 of 6 does not move the logits at 0 to 3.", _future
-        ),
-        Check(
-            "caches",
-            "In steps of 3, 2 and 1 with caches of keys and values, the logits are the same.",
-            _with_caches,
-        ),
-        Check("evaluation", "In evaluation nothing is dropped.", _evaluation),
-        Check(
-            "all dropped",
-            "In training with dropout 1 the logits come from the last norm's bias alone.",
-            _all_dropped,
-        ),
-        Check("too long", "More positions than n_positions are refused.", _too_long),
-        Check("unknown ids", "An id that is not in the vocabulary is refused.", _unknown_ids),
-        Check("one sequence", "A sequence without a batch axis gives its own row.", _one_sequence),
-        Check("initial embeddings", "Both start with standard deviation 0.02.", _embeddings),
-        Check(
-            "initial projections",
-            "Every c_proj starts with standard deviation 0.02 / √(2N).",
-            _projections,
-        ),
-        Check("blocks differ", "No two blocks start with the same matrices.", _blocks_differ),
-    ),
-)

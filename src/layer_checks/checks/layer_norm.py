@@ -6,20 +6,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from layer_checks.authorities import agreeing_gradients, with_weights_of
 from layer_checks.candidates import (
     built,
-    counterparts,
     has_parameters,
-    load,
     outputs_and_gradients,
+    randn64,
     randomized,
+    rounded_once,
     same,
     weights_of,
 )
-from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
-from layer_checks.gradients import same_gradients
-from layer_checks.wrong.layer_norm import WRONG_LAYER_NORMS
 
 
 def _example(candidate: Candidate) -> object:
@@ -39,22 +38,11 @@ def _probe(candidate: Candidate) -> list[Tensor]:
 
 def _pair(candidate: Candidate, d_model: int, **options: Any) -> tuple[nn.Module, nn.LayerNorm]:
     theirs = randomized(nn.LayerNorm(d_model, **options), std=1.0).double()
-    return load(built(candidate, d_model, **options).double(), weights_of(theirs)), theirs
+    return with_weights_of(theirs, candidate, d_model, **options), theirs
 
 
 def _rows(d_model: int) -> Tensor:
-    return torch.randn(3, 2, d_model, dtype=torch.float64) + 0.5
-
-
-def _output_shape(candidate: Candidate) -> Evidence:
-    x = torch.randn(2, 3, 768)
-    return same(tuple(built(candidate, 768)(x).shape), tuple(x.shape))
-
-
-def _mean_and_variance(candidate: Candidate) -> Evidence:
-    y = built(candidate, 768)(torch.randn(2, 3, 768))
-    found = torch.stack([y.mean(dim=-1), y.var(dim=-1, correction=0)])
-    return equivalent(found, torch.stack([torch.zeros(2, 3), torch.ones(2, 3)]), atol=1e-2)
+    return randn64(3, 2, d_model) + 0.5
 
 
 def _close(candidate: Candidate, atol: float, rtol: float = 0.0) -> Evidence:
@@ -64,7 +52,51 @@ def _close(candidate: Candidate, atol: float, rtol: float = 0.0) -> Evidence:
     )
 
 
-def _parameters(candidate: Candidate) -> Evidence:
+layer_norm = Layer(
+    "LayerNorm",
+    "LayerNorm(d_model, eps=1e-5, bias=True)",
+    example=_example,
+    probe=_probe,
+)
+
+
+@layer_norm.check("The output has the shape of the input.", weak=True)
+def output_shape(candidate: Candidate) -> Evidence:
+    x = torch.randn(2, 3, 768)
+    return same(tuple(built(candidate, 768)(x).shape), tuple(x.shape))
+
+
+@layer_norm.check(
+    "With fresh weights and width 768 each row has mean 0 and variance 1, up to 0.01.",
+    name="mean 0, variance 1",
+    weak=True,
+)
+def mean_and_variance(candidate: Candidate) -> Evidence:
+    y = built(candidate, 768)(torch.randn(2, 3, 768))
+    found = torch.stack([y.mean(dim=-1), y.var(dim=-1, correction=0)])
+    return equivalent(found, torch.stack([torch.zeros(2, 3), torch.ones(2, 3)]), atol=1e-2)
+
+
+@layer_norm.check(
+    "With fresh weights and width 768 the values are torch's, up to 0.01.",
+    name="width 768, atol 1e-2",
+    weak=True,
+)
+def width_768_atol_1e_2(candidate: Candidate) -> Evidence:
+    return _close(candidate, 1e-2)
+
+
+@layer_norm.check(
+    "With fresh weights and width 768 the values are torch's, up to 0.00001·(1 + |value|).",
+    name="width 768, atol 1e-5",
+    weak=True,
+)
+def width_768_atol_1e_5(candidate: Candidate) -> Evidence:
+    return _close(candidate, 1e-5, rtol=1e-5)
+
+
+@layer_norm.check("There is a weight of ones and, unless `bias=False`, a bias of zeros.")
+def parameters(candidate: Candidate) -> Evidence:
     layer = built(candidate, 5)
     has_parameters(layer, weight=(5,), bias=(5,))
     has_parameters(built(candidate, 5, bias=False), weight=(5,))
@@ -72,26 +104,31 @@ def _parameters(candidate: Candidate) -> Evidence:
     return equivalent(found, torch.stack([torch.ones(5), torch.zeros(5)]), atol=0.0)
 
 
-def _values(candidate: Candidate) -> Evidence:
+@layer_norm.check(
+    "At width 5, with eps = 0.1 and random weights, the values in float64 are torch's."
+)
+def values(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, 5, eps=0.1)
     x = _rows(5)
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
 
-def _gradients(candidate: Candidate) -> Evidence:
+@layer_norm.check("So are the gradients of the input, the weight and the bias.")
+def gradients(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, 5, eps=0.1)
-    names = counterparts(ours, weights_of(theirs))
-    return same_gradients(ours, theirs, _rows(5), atol=1e-11, parameters=names)
+    return agreeing_gradients(ours, theirs, _rows(5))
 
 
-def _large_mean(candidate: Candidate) -> Evidence:
+@layer_norm.check("With 1000 added to the input, float32 gives the values of float64, up to 0.001.")
+def large_mean(candidate: Candidate) -> Evidence:
     x = torch.randn(3, 4, 7) + 1000
     expected = functional.layer_norm(x.double(), (7,)).float()
     # One rounding of the mean, 1000 * 6e-8, divided by a standard deviation of 0.1 or more.
     return equivalent(built(candidate, 7)(x), expected, atol=1e-3)
 
 
-def _each_position_by_itself(candidate: Candidate) -> Evidence:
+@layer_norm.check("Changing one position changes no other.")
+def each_position_by_itself(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate, 5)
     x = _rows(5)
     changed = x.clone()
@@ -99,75 +136,23 @@ def _each_position_by_itself(candidate: Candidate) -> Evidence:
     return equivalent(ours(changed).flatten(0, 1)[1:], ours(x).flatten(0, 1)[1:], atol=0.0)
 
 
-def _constant_row(candidate: Candidate) -> Evidence:
+@layer_norm.check("A row whose values are all equal gives the bias.")
+def constant_row(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, 5)
     x = torch.full((2, 5), 0.75, dtype=torch.float64)  # its mean is exact
     return equivalent(ours(x), theirs.bias.expand(2, 5), atol=1e-12)
 
 
-def _half_precision(candidate: Candidate) -> Evidence:
+@layer_norm.check("In float16, rows with a standard deviation of 600 are normalized.")
+def half_precision(candidate: Candidate) -> Evidence:
     x = (600 * torch.randn(3, 4, 7)).half()
     expected = functional.layer_norm(x.double(), (7,)).half()
     # Values up to sqrt(6): a rounding error of 1e-3 in the result.
     return equivalent(built(candidate, 7).half()(x), expected, atol=4e-3)
 
 
-LAYER_NORM = Layer(
-    name="LayerNorm",
-    signature="LayerNorm(d_model, eps=1e-5, bias=True)",
-    example=_example,
-    probe=_probe,
-    wrong_versions=WRONG_LAYER_NORMS,
-    checks=(
-        Check("output shape", "The output has the shape of the input.", _output_shape, weak=True),
-        Check(
-            "mean 0, variance 1",
-            "With fresh weights and width 768 each row has mean 0 and variance 1, up to 0.01.",
-            _mean_and_variance,
-            weak=True,
-        ),
-        Check(
-            "width 768, atol 1e-2",
-            "With fresh weights and width 768 the values are torch's, up to 0.01.",
-            lambda candidate: _close(candidate, 1e-2),
-            weak=True,
-        ),
-        Check(
-            "width 768, atol 1e-5",
-            "With fresh weights and width 768 the values are torch's, up to 0.00001·(1 + |value|).",
-            lambda candidate: _close(candidate, 1e-5, rtol=1e-5),
-            weak=True,
-        ),
-        Check(
-            "parameters",
-            "There is a weight of ones and, unless `bias=False`, a bias of zeros.",
-            _parameters,
-        ),
-        Check(
-            "values",
-            "At width 5, with eps = 0.1 and random weights, the values in float64 are torch's.",
-            _values,
-        ),
-        Check(
-            "gradients",
-            "So are the gradients of the input, the weight and the bias.",
-            _gradients,
-        ),
-        Check(
-            "large mean",
-            "With 1000 added to the input, float32 gives the values of float64, up to 0.001.",
-            _large_mean,
-        ),
-        Check(
-            "each position by itself",
-            "Changing one position changes no other.",
-            _each_position_by_itself,
-        ),
-        Check("constant row", "A row whose values are all equal gives the bias.", _constant_row),
-        Check(
-            "half precision",
-            "In float16, rows with a standard deviation of 600 are normalized.",
-            _half_precision,
-        ),
-    ),
-)
+@layer_norm.check("In bfloat16, values around 10 are normalized in float32, and rounded once.")
+def bfloat16(candidate: Candidate) -> Evidence:
+    x = (torch.randn(3, 4, 7) + 10).bfloat16()
+    exact = functional.layer_norm(x.double(), (7,))
+    return rounded_once(built(candidate, 7).bfloat16()(x), exact, atol=1e-4)

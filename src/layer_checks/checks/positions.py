@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from layer_checks.candidates import same
-from layer_checks.definitions import Candidate, Check, Layer
+from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
-from layer_checks.wrong.positions import WRONG_POSITIONS
 
 _ATOL = 6e-7  # ten roundings of 1 in float32
 
@@ -21,32 +20,47 @@ def _expected(positions: range, d_model: int) -> Tensor:
     return torch.tensor([[entry(pos, column) for column in range(d_model)] for pos in positions])
 
 
-def _shape(candidate: Candidate) -> Evidence:
+sinusoidal_positions = Layer(
+    "sinusoidal_positions",
+    "sinusoidal_positions(seq, d_model)",
+    example=lambda candidate: candidate(7, 6),
+    probe=lambda candidate: [candidate(9, 6)],
+)
+
+
+@sinusoidal_positions.check("The table has shape (seq, d_model).", weak=True)
+def shape(candidate: Candidate) -> Evidence:
     return same(tuple(candidate(7, 6).shape), (7, 6))
 
 
-def _bounded(candidate: Candidate) -> Evidence:
+@sinusoidal_positions.check("The largest absolute value is 1, up to 0.01.", weak=True)
+def bounded(candidate: Candidate) -> Evidence:
     return equivalent(candidate(50, 6).abs().max(), 1.0, atol=1e-2)
 
 
-def _norms(candidate: Candidate) -> Evidence:
+@sinusoidal_positions.check("The squares of each row sum to d_model/2.", weak=True)
+def length_of_the_rows(candidate: Candidate) -> Evidence:
     norms = candidate(50, 6).square().sum(dim=-1)
     return equivalent(norms, torch.full((50,), 3.0), atol=1e-5)
 
 
-def _values(candidate: Candidate) -> Evidence:
+@sinusoidal_positions.check("Nine positions of width 6 have the paper's values.")
+def values(candidate: Candidate) -> Evidence:
     return equivalent(candidate(9, 6), _expected(range(9), 6), atol=_ATOL)
 
 
-def _odd_width(candidate: Candidate) -> Evidence:
+@sinusoidal_positions.check("So do nine positions of width 5.")
+def odd_width(candidate: Candidate) -> Evidence:
     return equivalent(candidate(9, 5), _expected(range(9), 5), atol=_ATOL)
 
 
-def _far_positions(candidate: Candidate) -> Evidence:
+@sinusoidal_positions.check("So do the positions around 10,000.")
+def far_positions(candidate: Candidate) -> Evidence:
     return equivalent(candidate(10_001, 6)[-10:], _expected(range(9991, 10_001), 6), atol=_ATOL)
 
 
-def _shift_is_rotation(candidate: Candidate) -> Evidence:
+@sinusoidal_positions.check("Three positions on, each pair is turned by the angle of position 3.")
+def a_shift_is_a_rotation(candidate: Candidate) -> Evidence:
     table = candidate(20, 6)
     sines, cosines = table[:, 0::2], table[:, 1::2]
     turn_sin, turn_cos = sines[3], cosines[3]
@@ -54,30 +68,3 @@ def _shift_is_rotation(candidate: Candidate) -> Evidence:
         (sines * turn_cos + cosines * turn_sin, cosines * turn_cos - sines * turn_sin), dim=-1
     )
     return equivalent(turned.flatten(-2)[:-3], table[3:], atol=1e-5)
-
-
-SINUSOIDAL_POSITIONS = Layer(
-    name="sinusoidal_positions",
-    signature="sinusoidal_positions(seq, d_model)",
-    example=lambda candidate: candidate(7, 6),
-    probe=lambda candidate: [candidate(9, 6)],
-    wrong_versions=WRONG_POSITIONS,
-    checks=(
-        Check("shape", "The table has shape (seq, d_model).", _shape, weak=True),
-        Check("bounded", "The largest absolute value is 1, up to 0.01.", _bounded, weak=True),
-        Check(
-            "length of the rows",
-            "The squares of each row sum to d_model/2.",
-            _norms,
-            weak=True,
-        ),
-        Check("values", "Nine positions of width 6 have the paper's values.", _values),
-        Check("odd width", "So do nine positions of width 5.", _odd_width),
-        Check("far positions", "So do the positions around 10,000.", _far_positions),
-        Check(
-            "a shift is a rotation",
-            "Three positions on, each pair is turned by the angle of position 3.",
-            _shift_is_rotation,
-        ),
-    ),
-)

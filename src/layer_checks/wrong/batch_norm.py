@@ -1,12 +1,13 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `BatchNorm1d`."""
 
 import torch
 from torch import Tensor, nn
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.batch_norm import batch_norm_1d
+from transformer_layers.precision import at_least_float32
 
 
+@batch_norm_1d.right_otherwise
 class _BatchNorm1d(nn.Module):
     """A right one in small steps, of which each wrong version changes one."""
 
@@ -25,10 +26,13 @@ class _BatchNorm1d(nn.Module):
         self.register_buffer("num_batches_tracked", torch.tensor(0))
 
     def forward(self, x: Tensor) -> Tensor:
-        channels_last = x.movedim(1, -1)
+        channels_last = self.wide(x).movedim(1, -1)
         mean, var = self.statistics(channels_last)
         x_hat = (channels_last - mean) / self.deviation(var)
-        return self.affine(x_hat).movedim(-1, 1)
+        return self.affine(x_hat).movedim(-1, 1).to(x.dtype)
+
+    def wide(self, x: Tensor) -> Tensor:
+        return at_least_float32(x)
 
     def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         if not self.training:
@@ -55,8 +59,8 @@ class _BatchNorm1d(nn.Module):
 
     def update(self, mean: Tensor, var: Tensor) -> None:
         self.num_batches_tracked += 1
-        self.running_mean.lerp_(mean, self.share())
-        self.running_var.lerp_(var, self.share())
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.share())
+        self.running_var.lerp_(var.to(self.running_var.dtype), self.share())
 
     def deviation(self, var: Tensor) -> Tensor:
         return torch.sqrt(var + self.eps)
@@ -65,20 +69,29 @@ class _BatchNorm1d(nn.Module):
         return self.weight * x_hat + self.bias
 
 
-class NormalizesWithUnbiasedVariance(_BatchNorm1d):
+@batch_norm_1d.wrong(
+    "divide the sum of squares by n in training; only the running average takes n - 1."
+)
+class NormalizesWithTheUnbiasedVariance(_BatchNorm1d):
     """Divides the sum of squares by n - 1 in training."""
 
     def variance(self, x: Tensor) -> Tensor:
         return x.var(dim=self.axes(x))
 
 
-class StoresBiasedVariance(_BatchNorm1d):
+@batch_norm_1d.wrong(
+    "average the unbiased variance, which divides by n - 1: it estimates that of all data.",
+    published="labml, labml_nn/normalization/batch_norm/__init__.py; d2l, "
+    "chapter_convolutional-modern/batch-norm.md",
+)
+class StoresTheBiasedVariance(_BatchNorm1d):
     """Averages the variance that it normalized with."""
 
     def stored_variance(self, x: Tensor) -> Tensor:
         return self.variance(x)
 
 
+@batch_norm_1d.wrong("give the new batch the share `momentum`, and the old average 1 - momentum.")
 class MomentumReversed(_BatchNorm1d):
     """Keeps a share of `momentum` of the old value."""
 
@@ -86,6 +99,10 @@ class MomentumReversed(_BatchNorm1d):
         return 1 - super().share()
 
 
+@batch_norm_1d.wrong(
+    "with momentum=None, take the plain average: give batch number k the share 1/k.",
+    name="momentum=None ignored",
+)
 class MomentumNoneFixed(_BatchNorm1d):
     """Takes None for 0.1."""
 
@@ -93,13 +110,15 @@ class MomentumNoneFixed(_BatchNorm1d):
         return 0.1 if self.momentum is None else self.momentum
 
 
-class NeverUpdated(_BatchNorm1d):
+@batch_norm_1d.wrong("update running_mean and running_var in each training step.")
+class RunningAveragesNeverUpdated(_BatchNorm1d):
     """Leaves the running averages as they were."""
 
     def update(self, mean: Tensor, var: Tensor) -> None:
         self.num_batches_tracked += 1
 
 
+@batch_norm_1d.wrong("use running_mean and running_var in evaluation.")
 class BatchStatisticsInEvaluation(_BatchNorm1d):
     """Normalizes with the batch's own statistics in evaluation."""
 
@@ -109,6 +128,7 @@ class BatchStatisticsInEvaluation(_BatchNorm1d):
         return self.mean(x), self.variance(x)
 
 
+@batch_norm_1d.wrong("use the batch's own mean and variance in training, with their gradients.")
 class RunningStatisticsInTraining(_BatchNorm1d):
     """Normalizes with the running averages in training."""
 
@@ -117,6 +137,7 @@ class RunningStatisticsInTraining(_BatchNorm1d):
         return self.running_mean.clone(), self.running_var.clone()
 
 
+@batch_norm_1d.wrong("leave the buffers as they are in evaluation.")
 class UpdatesInEvaluation(_BatchNorm1d):
     """Goes on averaging in evaluation."""
 
@@ -129,7 +150,10 @@ class UpdatesInEvaluation(_BatchNorm1d):
         return found
 
 
-class NotBuffers(_BatchNorm1d):
+@batch_norm_1d.wrong(
+    "register the running averages as buffers: plain attributes are not saved or moved."
+)
+class RunningAveragesNotBuffers(_BatchNorm1d):
     """Keeps the running averages as plain attributes."""
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
@@ -144,7 +168,10 @@ class NotBuffers(_BatchNorm1d):
         return super().statistics(x)
 
 
-class OverFeatures(_BatchNorm1d):
+@batch_norm_1d.wrong(
+    "take the mean and the variance of each channel over the batch, not of each sample."
+)
+class OverTheFeatures(_BatchNorm1d):
     """Is layer normalization in training."""
 
     def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -154,7 +181,8 @@ class OverFeatures(_BatchNorm1d):
         return x.mean(dim=-1, keepdim=True), x.var(dim=-1, correction=0, keepdim=True)
 
 
-class EachPositionOfTheLength(_BatchNorm1d):
+@batch_norm_1d.wrong("with input (batch, channels, length), average over batch and length.")
+class EachPositionOfTheLengthByItself(_BatchNorm1d):
     """Averages over axis 0 alone where there is a length."""
 
     def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -164,6 +192,12 @@ class EachPositionOfTheLength(_BatchNorm1d):
         return x.mean(dim=0), x.var(dim=0, correction=0)
 
 
+@batch_norm_1d.wrong(
+    "subtract the mean first, then average the squares; two large numbers that nearly cancel "
+    "leave only rounding errors.",
+    name="E[x²] - E[x]²",
+    published="labml, labml_nn/normalization/batch_norm/__init__.py",
+)
 class MeanOfSquaresMinusSquareOfMean(_BatchNorm1d):
     """Subtracts two large numbers that are nearly equal."""
 
@@ -171,6 +205,7 @@ class MeanOfSquaresMinusSquareOfMean(_BatchNorm1d):
         return x.square().mean(dim=self.axes(x)) - self.mean(x).square()
 
 
+@batch_norm_1d.wrong("let the gradient flow through the variance too: no detach, no no_grad.")
 class VarianceDetached(_BatchNorm1d):
     """Takes the variance for a constant."""
 
@@ -178,6 +213,7 @@ class VarianceDetached(_BatchNorm1d):
         return super().variance(x).detach()
 
 
+@batch_norm_1d.wrong("add eps to the variance, under the root, not to the standard deviation.")
 class EpsOutsideTheRoot(_BatchNorm1d):
     """Adds eps to the standard deviation."""
 
@@ -185,6 +221,7 @@ class EpsOutsideTheRoot(_BatchNorm1d):
         return var.sqrt() + self.eps
 
 
+@batch_norm_1d.wrong("multiply by the weight and add the bias.", name="no gain, no bias")
 class NoAffine(_BatchNorm1d):
     """Holds a weight and a bias and uses neither."""
 
@@ -192,80 +229,20 @@ class NoAffine(_BatchNorm1d):
         return x_hat
 
 
-WRONG_BATCH_NORMS = (
-    WrongVersion(
-        "normalizes with the unbiased variance",
-        "divide the sum of squares by n in training; only the running average takes n - 1.",
-        NormalizesWithUnbiasedVariance,
-    ),
-    WrongVersion(
-        "stores the biased variance",
-        "average the unbiased variance, which divides by n - 1: it estimates that of all data.",
-        StoresBiasedVariance,
-        "labml, labml_nn/normalization/batch_norm/__init__.py; d2l, "
-        "chapter_convolutional-modern/batch-norm.md",
-    ),
-    WrongVersion(
-        "momentum reversed",
-        "give the new batch the share `momentum`, and the old average 1 - momentum.",
-        MomentumReversed,
-    ),
-    WrongVersion(
-        "momentum=None ignored",
-        "with momentum=None, take the plain average: give batch number k the share 1/k.",
-        MomentumNoneFixed,
-    ),
-    WrongVersion(
-        "running averages never updated",
-        "update running_mean and running_var in each training step.",
-        NeverUpdated,
-    ),
-    WrongVersion(
-        "batch statistics in evaluation",
-        "use running_mean and running_var in evaluation.",
-        BatchStatisticsInEvaluation,
-    ),
-    WrongVersion(
-        "running statistics in training",
-        "use the batch's own mean and variance in training, with their gradients.",
-        RunningStatisticsInTraining,
-    ),
-    WrongVersion(
-        "updates in evaluation",
-        "leave the buffers as they are in evaluation.",
-        UpdatesInEvaluation,
-    ),
-    WrongVersion(
-        "running averages not buffers",
-        "register the running averages as buffers: plain attributes are not saved or moved.",
-        NotBuffers,
-    ),
-    WrongVersion(
-        "over the features",
-        "take the mean and the variance of each channel over the batch, not of each sample.",
-        OverFeatures,
-    ),
-    WrongVersion(
-        "each position of the length by itself",
-        "with input (batch, channels, length), average over batch and length.",
-        EachPositionOfTheLength,
-    ),
-    WrongVersion(
-        "E[x²] - E[x]²",
-        "subtract the mean first, then average the squares; two large numbers that nearly cancel "
-        "leave only rounding errors.",
-        MeanOfSquaresMinusSquareOfMean,
-        "labml, labml_nn/normalization/batch_norm/__init__.py",
-    ),
-    WrongVersion(
-        "variance detached",
-        "let the gradient flow through the variance too: no detach, no no_grad.",
-        VarianceDetached,
-    ),
-    WrongVersion(
-        "eps outside the root",
-        "add eps to the variance, under the root, not to the standard deviation.",
-        EpsOutsideTheRoot,
-    ),
-    WrongVersion("no gain, no bias", "multiply by the weight and add the bias.", NoAffine),
+@batch_norm_1d.wrong("convert float16 to float32 before squaring: 257² is infinite in float16.")
+class StatisticsInHalfPrecision(_BatchNorm1d):
+    """Squares in float16."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        return x
+
+
+@batch_norm_1d.wrong(
+    "convert bfloat16 to float32 as well: it has eight binary digits for the mean.",
+    published="torch, nn.BatchNorm1d on a CPU, with parameters in bfloat16",
 )
+class StatisticsInBfloat16(_BatchNorm1d):
+    """Widens float16 alone."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        return x.float() if x.dtype == torch.float16 else x

@@ -1,4 +1,3 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `CausalSelfAttention`."""
 
 import math
@@ -7,12 +6,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.attention import attention_weights
+from layer_checks.checks.causal_self_attention import causal_self_attention
 from layer_checks.wrong import attention
-from layer_checks.wrong.conv1d import OutputFirst
+from layer_checks.wrong.conv1d import OutputSizeFirst
 from transformer_layers import Conv1D, KeyValueCache
 
+_NOTES = "the GPT-2 notes, Attention"
 
+
+@causal_self_attention.right_otherwise
 class _CausalSelfAttention(nn.Module):
     """A right one in small steps, of which each wrong version changes one."""
 
@@ -61,19 +64,23 @@ class _CausalSelfAttention(nn.Module):
         return self.dropout(x)
 
 
-def _with_weights(name: str) -> WrongVersion:
-    """A mistake in the weights, made in every head."""
-    by_name = {version.name: version for version in attention.WRONG_ATTENTION_WEIGHTS}
-    version = by_name[name]
+def _with_weights(name: str) -> None:
+    """Declares a mistake in the weights, made in every head."""
+    (version,) = (each for each in attention_weights.wrong_versions if each.name == name)
 
     class WrongCausalSelfAttention(_CausalSelfAttention):
         def weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
             return version.layer(query, key, mask)
 
     WrongCausalSelfAttention.__doc__ = version.layer.__doc__
-    return WrongVersion(name, version.advice, WrongCausalSelfAttention, version.published)
+    causal_self_attention.same_mistake(version, WrongCausalSelfAttention)
 
 
+@causal_self_attention.wrong(
+    "mask the scores: a position must not see what follows it. A mask that is only held hides "
+    "nothing.",
+    published=_NOTES,
+)
 class NotCausal(_CausalSelfAttention):
     """Lets every position see all others."""
 
@@ -81,41 +88,24 @@ class NotCausal(_CausalSelfAttention):
         return torch.ones(seq, past + seq, dtype=torch.bool)
 
 
-class NotCausalNotScaled(NotCausal):
+_with_weights("not scaled")
+
+
+@causal_self_attention.wrong("mask the scores, and divide them by √d_k.", published=_NOTES)
+class NeitherCausalNorScaled(NotCausal):
     """Does neither, as the notes' listing once its arguments are put in order."""
 
     def weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
         return attention.not_scaled(query, key, mask)
 
 
-class OneAhead(_CausalSelfAttention):
-    """Lets each position see the next one."""
-
-    def mask(self, seq: int, past: int) -> Tensor:
-        return torch.ones(seq, past + seq, dtype=torch.bool).tril(past + 1)
+_with_weights("divided by d_k")
 
 
-class OneBehind(_CausalSelfAttention):
-    """Hides each position from itself."""
-
-    def mask(self, seq: int, past: int) -> Tensor:
-        return torch.ones(seq, past + seq, dtype=torch.bool).tril(past - 1)
-
-
-class MaskTransposed(_CausalSelfAttention):
-    """Lets each position see itself and what follows."""
-
-    def mask(self, seq: int, past: int) -> Tensor:
-        return torch.ones(seq, past + seq, dtype=torch.bool).triu(past)
-
-
-class AlignedTopLeft(_CausalSelfAttention):
-    """Counts from the first key where there is a past, as is_causal=True does."""
-
-    def mask(self, seq: int, past: int) -> Tensor:
-        return torch.ones(seq, past + seq, dtype=torch.bool).tril()
-
-
+@causal_self_attention.wrong(
+    "divide by the root of the width of one head, d_k = d_model / num_heads.",
+    name="divided by the root of d_model",
+)
 class RootOfDModel(_CausalSelfAttention):
     """Divides by the root of the model's width."""
 
@@ -123,14 +113,59 @@ class RootOfDModel(_CausalSelfAttention):
         return attention.right_weights(query / math.sqrt(self.num_heads), key, mask)
 
 
-class MergedWithoutTransposing(_CausalSelfAttention):
+_with_weights("softmax over the queries")
+_with_weights("mask after the softmax")
+_with_weights("mask added")
+_with_weights("-10,000 for -inf")
+
+
+@causal_self_attention.wrong("let no position attend to the next one.")
+class OneAhead(_CausalSelfAttention):
+    """Lets each position see the next one."""
+
+    def mask(self, seq: int, past: int) -> Tensor:
+        return torch.ones(seq, past + seq, dtype=torch.bool).tril(past + 1)
+
+
+@causal_self_attention.wrong("let each position attend to itself.")
+class DiagonalHidden(_CausalSelfAttention):
+    """Hides each position from itself."""
+
+    def mask(self, seq: int, past: int) -> Tensor:
+        return torch.ones(seq, past + seq, dtype=torch.bool).tril(past - 1)
+
+
+@causal_self_attention.wrong(
+    "let rows be queries: row i allows the columns up to i (tril, not triu)."
+)
+class MaskTransposed(_CausalSelfAttention):
+    """Lets each position see itself and what follows."""
+
+    def mask(self, seq: int, past: int) -> Tensor:
+        return torch.ones(seq, past + seq, dtype=torch.bool).triu(past)
+
+
+@causal_self_attention.wrong(
+    "with a past, the last query sees every key: shift the diagonal by the past.",
+    published="torch, is_causal=True of scaled_dot_product_attention with fewer queries than keys",
+)
+class AlignedAtTheTopLeft(_CausalSelfAttention):
+    """Counts from the first key where there is a past, as is_causal=True does."""
+
+    def mask(self, seq: int, past: int) -> Tensor:
+        return torch.ones(seq, past + seq, dtype=torch.bool).tril()
+
+
+@causal_self_attention.wrong("swap heads and seq back before the heads are joined.")
+class HeadsMergedWithoutTransposing(_CausalSelfAttention):
     """Lays the heads behind one another."""
 
     def merge(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:-3], x.shape[-2], -1)
 
 
-class KeyQueryValue(_CausalSelfAttention):
+@causal_self_attention.wrong("cut c_attn's output into query, key and value, in this order.")
+class KeyBeforeQuery(_CausalSelfAttention):
     """Takes the parts of `c_attn` in another order."""
 
     def projections(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -138,7 +173,10 @@ class KeyQueryValue(_CausalSelfAttention):
         return query, key, value
 
 
-class CutByHeads(_CausalSelfAttention):
+@causal_self_attention.wrong(
+    "cut c_attn's output into query, key and value first, and each into heads then."
+)
+class CutByHeadsFirst(_CausalSelfAttention):
     """Takes query, key and value of each head to lie side by side."""
 
     def projections(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -146,13 +184,21 @@ class CutByHeads(_CausalSelfAttention):
         return tuple(part.flatten(-2) for part in by_head.unbind(-2))
 
 
-class OutputSizeFirst(_CausalSelfAttention):
+@causal_self_attention.wrong(
+    "give Conv1D the input size first; a Conv1D(nf, nx) takes the output size first.",
+    published=_NOTES,
+)
+class SizesInTheWrongOrder(_CausalSelfAttention):
     """Gives its sizes to a linear layer that takes them in the other order, as the notes do."""
 
-    linear = OutputFirst
+    linear = OutputSizeFirst
 
 
-class MaskInState(_CausalSelfAttention):
+@causal_self_attention.wrong(
+    "make the mask when it is needed, or register it with persistent=False.",
+    published=f"{_NOTES}; graykode/gpt-2-Pytorch, GPT2/model.py",
+)
+class MaskInTheStateDict(_CausalSelfAttention):
     """Keeps the mask as a buffer, which every checkpoint then holds."""
 
     bias: Tensor
@@ -165,6 +211,7 @@ class MaskInState(_CausalSelfAttention):
         return self.bias[past : past + seq, : past + seq].bool()
 
 
+@causal_self_attention.wrong("apply dropout to the result of c_proj too.", published=_NOTES)
 class ResultNotDropped(_CausalSelfAttention):
     """Drops the weights alone."""
 
@@ -172,6 +219,7 @@ class ResultNotDropped(_CausalSelfAttention):
         return x
 
 
+@causal_self_attention.wrong("apply dropout to the weights too.")
 class WeightsNotDropped(_CausalSelfAttention):
     """Drops the result alone."""
 
@@ -179,124 +227,38 @@ class WeightsNotDropped(_CausalSelfAttention):
         return weights
 
 
-class DropsInEvaluation(_CausalSelfAttention):
+@causal_self_attention.wrong("drop in training only: pass the training flag.")
+class DropoutInEvaluation(_CausalSelfAttention):
     """Drops whether it trains or not."""
 
     def drop(self, weights: Tensor) -> Tensor:
         return functional.dropout(weights, self.dropout.p)
 
 
-class BatchNeeded(_CausalSelfAttention):
+@causal_self_attention.wrong(
+    "count axes from the end, so that x may have any leading axes.", published=_NOTES
+)
+class BatchAxisNeeded(_CausalSelfAttention):
     """Counts axes from the front, as the notes do."""
 
     def split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, -1)).permute(0, 2, 1, 3)
 
 
-class NoCache(_CausalSelfAttention):
+@causal_self_attention.wrong("attend to the keys and values of the cache.")
+class CacheIgnored(_CausalSelfAttention):
     """Takes a cache and starts anew all the same."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
         return super().forward(x)
 
 
+@causal_self_attention.wrong(
+    "refuse num_heads that do not divide d_model with a ValueError, at construction.",
+    published=_NOTES,
+)
 class HeadsNotChecked(_CausalSelfAttention):
     """Fails in its first call only."""
 
     def require(self, d_model: int, num_heads: int) -> None:
         pass
-
-
-_NOTES = "the GPT-2 notes, Attention"
-
-WRONG_CAUSAL_SELF_ATTENTIONS = (
-    WrongVersion(
-        "not causal",
-        "mask the scores: a position must not see what follows it. A mask that is only held hides "
-        "nothing.",
-        NotCausal,
-        _NOTES,
-    ),
-    _with_weights("not scaled"),
-    WrongVersion(
-        "neither causal nor scaled",
-        "mask the scores, and divide them by √d_k.",
-        NotCausalNotScaled,
-        _NOTES,
-    ),
-    _with_weights("divided by d_k"),
-    WrongVersion(
-        "divided by the root of d_model",
-        "divide by the root of the width of one head, d_k = d_model / num_heads.",
-        RootOfDModel,
-    ),
-    _with_weights("softmax over the queries"),
-    _with_weights("mask after the softmax"),
-    _with_weights("mask added"),
-    _with_weights("-10,000 for -inf"),
-    WrongVersion("one ahead", "let no position attend to the next one.", OneAhead),
-    WrongVersion("diagonal hidden", "let each position attend to itself.", OneBehind),
-    WrongVersion(
-        "mask transposed",
-        "let rows be queries: row i allows the columns up to i (tril, not triu).",
-        MaskTransposed,
-    ),
-    WrongVersion(
-        "aligned at the top left",
-        "with a past, the last query sees every key: shift the diagonal by the past.",
-        AlignedTopLeft,
-        "torch, is_causal=True of scaled_dot_product_attention with fewer queries than keys",
-    ),
-    WrongVersion(
-        "heads merged without transposing",
-        "swap heads and seq back before the heads are joined.",
-        MergedWithoutTransposing,
-    ),
-    WrongVersion(
-        "key before query",
-        "cut c_attn's output into query, key and value, in this order.",
-        KeyQueryValue,
-    ),
-    WrongVersion(
-        "cut by heads first",
-        "cut c_attn's output into query, key and value first, and each into heads then.",
-        CutByHeads,
-    ),
-    WrongVersion(
-        "sizes in the wrong order",
-        "give Conv1D the input size first; a Conv1D(nf, nx) takes the output size first.",
-        OutputSizeFirst,
-        _NOTES,
-    ),
-    WrongVersion(
-        "mask in the state dict",
-        "make the mask when it is needed, or register it with persistent=False.",
-        MaskInState,
-        f"{_NOTES}; graykode/gpt-2-Pytorch, GPT2/model.py",
-    ),
-    WrongVersion(
-        "result not dropped",
-        "apply dropout to the result of c_proj too.",
-        ResultNotDropped,
-        _NOTES,
-    ),
-    WrongVersion("weights not dropped", "apply dropout to the weights too.", WeightsNotDropped),
-    WrongVersion(
-        "dropout in evaluation",
-        "drop in training only: pass the training flag.",
-        DropsInEvaluation,
-    ),
-    WrongVersion(
-        "batch axis needed",
-        "count axes from the end, so that x may have any leading axes.",
-        BatchNeeded,
-        _NOTES,
-    ),
-    WrongVersion("cache ignored", "attend to the keys and values of the cache.", NoCache),
-    WrongVersion(
-        "heads not checked",
-        "refuse num_heads that do not divide d_model with a ValueError, at construction.",
-        HeadsNotChecked,
-        _NOTES,
-    ),
-)

@@ -1,12 +1,12 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `Conv1D`."""
 
 import torch
 from torch import Tensor, nn
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.conv1d import conv1d
 
 
+@conv1d.right_otherwise
 class _Conv1D(nn.Module):
     """A right one, of which each wrong version changes one step."""
 
@@ -22,13 +22,22 @@ class _Conv1D(nn.Module):
         return x @ self.weight + self.bias
 
 
-class OutputFirst(_Conv1D):
+@conv1d.wrong(
+    "take the input size first: with (nf, nx) every use in the order of nn.Linear is reversed.",
+    published="the GPT-2 notes, Conv1D and FeedForward; the order is that of "
+    "graykode/gpt-2-Pytorch, GPT2/model.py",
+)
+class OutputSizeFirst(_Conv1D):
     """Takes its arguments in the order of the notes."""
 
     def __init__(self, nf: int, nx: int) -> None:
         super().__init__(nx, nf)
 
 
+@conv1d.wrong(
+    "hold the weight as (in, out), which is how GPT-2's checkpoints store it.",
+    name="weight stored as nn.Linear's",
+)
 class WeightStoredAsInLinear(_Conv1D):
     """Holds the transpose."""
 
@@ -39,6 +48,9 @@ class WeightStoredAsInLinear(_Conv1D):
         return x @ self.weight.t() + self.bias
 
 
+@conv1d.wrong(
+    "multiply by the weight, not by its transpose: only a layer as wide as its input hides it."
+)
 class WeightTransposed(_Conv1D):
     """Multiplies by the transpose, right in shape where input and output are equally wide."""
 
@@ -46,6 +58,7 @@ class WeightTransposed(_Conv1D):
         return nn.functional.linear(x, self.weight, self.bias)
 
 
+@conv1d.wrong("add the bias.")
 class NoBias(_Conv1D):
     """Holds a bias and does not add it."""
 
@@ -53,6 +66,7 @@ class NoBias(_Conv1D):
         return x @ self.weight
 
 
+@conv1d.wrong("add the bias once.")
 class BiasTwice(_Conv1D):
     """Adds the bias to a product that has it already."""
 
@@ -60,6 +74,7 @@ class BiasTwice(_Conv1D):
         return nn.functional.linear(x, self.weight.t(), self.bias) + self.bias
 
 
+@conv1d.wrong("multiply the initial weights by 0.02.", name="standard deviation 1")
 class StandardDeviationOne(_Conv1D):
     """Starts from weights 50 times too large."""
 
@@ -67,6 +82,10 @@ class StandardDeviationOne(_Conv1D):
         return torch.randn(in_features, out_features)
 
 
+@conv1d.wrong(
+    "draw the initial weights from a normal distribution of standard deviation 0.02.",
+    name="initialized as nn.Linear",
+)
 class InitializedAsLinear(_Conv1D):
     """Starts from weights that are uniform, between bounds that depend on the width."""
 
@@ -74,6 +93,10 @@ class InitializedAsLinear(_Conv1D):
         return nn.Linear(in_features, out_features).weight.detach().t().clone()
 
 
+@conv1d.wrong(
+    "use @ or reshape: view raises on input that is not contiguous.",
+    published="the GPT-2 notes, Conv1D; transformers, pytorch_utils.py",
+)
 class ViewOfStrides(_Conv1D):
     """Flattens with `view`, which refuses input that is not contiguous."""
 
@@ -82,52 +105,9 @@ class ViewOfStrides(_Conv1D):
         return y.view(*x.shape[:-1], self.weight.shape[1])
 
 
+@conv1d.wrong("give the output the leading axes of the input.")
 class LeadingAxesLost(_Conv1D):
     """Flattens the leading axes and leaves them flat."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.reshape(-1, x.shape[-1]) @ self.weight + self.bias
-
-
-WRONG_CONV1DS = (
-    WrongVersion(
-        "output size first",
-        "take the input size first: with (nf, nx) every use in the order of nn.Linear is reversed.",
-        OutputFirst,
-        "the GPT-2 notes, Conv1D and FeedForward; the order is that of graykode/gpt-2-Pytorch, "
-        "GPT2/model.py",
-    ),
-    WrongVersion(
-        "weight stored as nn.Linear's",
-        "hold the weight as (in, out), which is how GPT-2's checkpoints store it.",
-        WeightStoredAsInLinear,
-    ),
-    WrongVersion(
-        "weight transposed",
-        "multiply by the weight, not by its transpose: only a layer as wide as its input hides it.",
-        WeightTransposed,
-    ),
-    WrongVersion("no bias", "add the bias.", NoBias),
-    WrongVersion("bias twice", "add the bias once.", BiasTwice),
-    WrongVersion(
-        "standard deviation 1",
-        "multiply the initial weights by 0.02.",
-        StandardDeviationOne,
-    ),
-    WrongVersion(
-        "initialized as nn.Linear",
-        "draw the initial weights from a normal distribution of standard deviation 0.02.",
-        InitializedAsLinear,
-    ),
-    WrongVersion(
-        "view of strides",
-        "use @ or reshape: view raises on input that is not contiguous.",
-        ViewOfStrides,
-        "the GPT-2 notes, Conv1D; transformers, pytorch_utils.py",
-    ),
-    WrongVersion(
-        "leading axes lost",
-        "give the output the leading axes of the input.",
-        LeadingAxesLost,
-    ),
-)

@@ -1,12 +1,19 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of the two encoder layers, made of the book's own parts."""
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.definitions import WrongVersion
-from layer_checks.wrong.layer_norm import AnnotatedTransformer
+from layer_checks.checks.encoder import (
+    pre_norm_transformer_encoder_layer,
+    transformer_encoder_layer,
+)
+from layer_checks.wrong import layer_norm
 from transformer_layers import LayerNorm, MultiHeadAttention, PositionwiseFeedForward
+
+_POST = "the notes' post, TransformerEncoderLayer"
+_MASK_ADVICE = "hand the mask to the attention."
+_NO_DROPOUT_ADVICE = "drop what each sub-layer gives, before it is added."
+_DROPOUT_ADVICE = "drop in training only: pass the training flag."
 
 
 class _EncoderLayer(nn.Module):
@@ -29,6 +36,7 @@ class _EncoderLayer(nn.Module):
         return self.dropout(x)
 
 
+@transformer_encoder_layer.right_otherwise
 class _PostNorm(_EncoderLayer):
     """A right one."""
 
@@ -37,6 +45,7 @@ class _PostNorm(_EncoderLayer):
         return self.norm2(x + self.feed_forward(x))
 
 
+@pre_norm_transformer_encoder_layer.right_otherwise
 class _PreNorm(_EncoderLayer):
     """A right one."""
 
@@ -45,15 +54,20 @@ class _PreNorm(_EncoderLayer):
         return x + self.feed_forward(self.norm2(x))
 
 
+@transformer_encoder_layer.wrong(
+    "normalize after each residual sum: LayerNorm(x + f(x)).",
+    name="pre-norm",
+    published="the Annotated Transformer, the_annotated_transformer.py, "
+    "https://github.com/harvardnlp/annotated-transformer/issues/92",
+)
 class PreForPost(_PreNorm):
     """Normalizes before each sub-layer."""
 
 
-class PostForPre(_PostNorm):
-    """Normalizes after each residual sum."""
-
-
-class ResidualOfProjectedQuery(_PostNorm):
+@transformer_encoder_layer.wrong(
+    "add the input x itself, not the query that was projected from it.", published=_POST
+)
+class ResidualOfTheProjectedQuery(_PostNorm):
     """Adds the projected query, as the notes do."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -61,6 +75,10 @@ class ResidualOfProjectedQuery(_PostNorm):
         return self.norm2(x + self.feed_forward(x))
 
 
+@transformer_encoder_layer.wrong(
+    "normalize the sum, LayerNorm(x + f(x)), not f(x) before it is added.",
+    name="norm of the sub-layer",
+)
 class NormOfSubLayer(_PostNorm):
     """Normalizes what a sub-layer gives and adds the input then."""
 
@@ -69,6 +87,7 @@ class NormOfSubLayer(_PostNorm):
         return x + self.norm2(self.feed_forward(x))
 
 
+@transformer_encoder_layer.wrong("add the input of each sub-layer to its output.")
 class NoResidual(_PostNorm):
     """Adds nothing."""
 
@@ -77,7 +96,8 @@ class NoResidual(_PostNorm):
         return self.norm2(self.feed_forward(x))
 
 
-class OneNorm(_PostNorm):
+@transformer_encoder_layer.wrong("give each sum a norm of its own.")
+class OneNormForBoth(_PostNorm):
     """Uses one norm twice."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
@@ -85,6 +105,7 @@ class OneNorm(_PostNorm):
         self.norm2 = self.norm1
 
 
+@transformer_encoder_layer.wrong("normalize the second sum too.")
 class SecondNormMissing(_PostNorm):
     """Leaves the second sum as it is."""
 
@@ -93,7 +114,11 @@ class SecondNormMissing(_PostNorm):
         return x + self.feed_forward(x)
 
 
-class FeedsBareAttention(_PostNorm):
+@transformer_encoder_layer.wrong(
+    "give the feed-forward network the normalized sum, not the attention's output alone.",
+    published="the GPT-2 notes, Feed-Forward Layer",
+)
+class BareAttentionFedForward(_PostNorm):
     """Gives the feed-forward network the attention's output alone, as the notes say."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -102,6 +127,7 @@ class FeedsBareAttention(_PostNorm):
         return self.norm2(normed + self.feed_forward(attended))
 
 
+@transformer_encoder_layer.wrong(_MASK_ADVICE)
 class MaskIgnored(_PostNorm):
     """Takes a mask and does not hand it on."""
 
@@ -109,19 +135,17 @@ class MaskIgnored(_PostNorm):
         return super().forward(x)
 
 
-class UnbiasedDeviation(_PostNorm):
+@transformer_encoder_layer.wrong(
+    "normalize by the biased variance, with eps under the root.",
+    published="the Annotated Transformer, the_annotated_transformer.py",
+)
+class UnbiasedDeviationPlusEps(_PostNorm):
     """Normalizes with the unbiased deviation plus eps."""
 
-    norm = AnnotatedTransformer
+    norm = layer_norm.UnbiasedDeviationPlusEps
 
 
-class DropsInEvaluation(_PostNorm):
-    """Drops whether it trains or not."""
-
-    def drop(self, x: Tensor) -> Tensor:
-        return functional.dropout(x, self.dropout.p)
-
-
+@transformer_encoder_layer.wrong(_NO_DROPOUT_ADVICE)
 class DropoutIgnored(_PostNorm):
     """Takes the argument and does not use it."""
 
@@ -129,7 +153,18 @@ class DropoutIgnored(_PostNorm):
         super().__init__(d_model, num_heads, d_ff, dropout=0.0)
 
 
-class FoldsBatch(_PostNorm):
+@transformer_encoder_layer.wrong(_DROPOUT_ADVICE)
+class DropoutInEvaluation(_PostNorm):
+    """Drops whether it trains or not."""
+
+    def drop(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout.p)
+
+
+@transformer_encoder_layer.wrong(
+    "let the last two axes be (seq, d_model), whatever stands before them.", published=_POST
+)
+class PositionsFolded(_PostNorm):
     """Takes every input for a batch of sequences."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -137,7 +172,17 @@ class FoldsBatch(_PostNorm):
         return super().forward(x.reshape(batch, -1, x.shape[-1]), mask).reshape(x.shape)
 
 
-class PreResidualOfNormed(_PreNorm):
+@pre_norm_transformer_encoder_layer.wrong(
+    "normalize the input of each sub-layer, not the sum: x + f(LayerNorm(x)).", name="post-norm"
+)
+class PostForPre(_PostNorm):
+    """Normalizes after each residual sum."""
+
+
+@pre_norm_transformer_encoder_layer.wrong(
+    "add x itself: the norm stands inside the residual branch."
+)
+class ResidualOfTheNormalizedInput(_PreNorm):
     """Adds the normalized input."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -147,7 +192,10 @@ class PreResidualOfNormed(_PreNorm):
         return normed + self.feed_forward(normed)
 
 
-class PreKeysNotNormed(_PreNorm):
+@pre_norm_transformer_encoder_layer.wrong(
+    "normalize once, and use the result for query, key and value."
+)
+class KeysNotNormalized(_PreNorm):
     """Normalizes the queries alone."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -155,7 +203,10 @@ class PreKeysNotNormed(_PreNorm):
         return x + self.feed_forward(self.norm2(x))
 
 
-class PreOneNorm(_PreNorm):
+@pre_norm_transformer_encoder_layer.wrong(
+    "give each sub-layer a norm of its own.", name="one norm for both"
+)
+class PreOneNormForBoth(_PreNorm):
     """Uses one norm twice."""
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
@@ -163,6 +214,9 @@ class PreOneNorm(_PreNorm):
         self.norm2 = self.norm1
 
 
+@pre_norm_transformer_encoder_layer.wrong(
+    "normalize the input of the feed-forward network too.", name="second norm missing"
+)
 class PreSecondNormMissing(_PreNorm):
     """Gives the feed-forward network the sum as it is."""
 
@@ -171,6 +225,9 @@ class PreSecondNormMissing(_PreNorm):
         return x + self.feed_forward(x)
 
 
+@pre_norm_transformer_encoder_layer.wrong(
+    "add the input of each sub-layer to its output.", name="no residual"
+)
 class PreNoResidual(_PreNorm):
     """Adds nothing."""
 
@@ -178,13 +235,20 @@ class PreNoResidual(_PreNorm):
         return self.feed_forward(self.norm2(self.attend(self.norm1(x), mask)))
 
 
-class PreNormAtTheEnd(_PreNorm):
+@pre_norm_transformer_encoder_layer.wrong(
+    "leave the sum as it is: a stack of layers ends with one norm, a layer does not."
+)
+class NormAtTheEnd(_PreNorm):
     """Normalizes the result too."""
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         return functional.layer_norm(super().forward(x, mask), x.shape[-1:])
 
 
+@pre_norm_transformer_encoder_layer.wrong(
+    "let the feed-forward network start from the sum with the attention.",
+    name="sub-layers in parallel",
+)
 class PreParallel(_PreNorm):
     """Lets both sub-layers start from the input."""
 
@@ -192,6 +256,7 @@ class PreParallel(_PreNorm):
         return x + self.attend(self.norm1(x), mask) + self.feed_forward(self.norm2(x))
 
 
+@pre_norm_transformer_encoder_layer.wrong(_MASK_ADVICE, name="mask ignored")
 class PreMaskIgnored(_PreNorm):
     """Takes a mask and does not hand it on."""
 
@@ -199,13 +264,7 @@ class PreMaskIgnored(_PreNorm):
         return super().forward(x)
 
 
-class PreDropsInEvaluation(_PreNorm):
-    """Drops whether it trains or not."""
-
-    def drop(self, x: Tensor) -> Tensor:
-        return functional.dropout(x, self.dropout.p)
-
-
+@pre_norm_transformer_encoder_layer.wrong(_NO_DROPOUT_ADVICE, name="dropout ignored")
 class PreDropoutIgnored(_PreNorm):
     """Takes the argument and does not use it."""
 
@@ -213,90 +272,9 @@ class PreDropoutIgnored(_PreNorm):
         super().__init__(d_model, num_heads, d_ff, dropout=0.0)
 
 
-_POST = "the notes' post, TransformerEncoderLayer"
-_MASK_ADVICE = "hand the mask to the attention."
-_NO_DROPOUT_ADVICE = "drop what each sub-layer gives, before it is added."
-_DROPOUT_ADVICE = "drop in training only: pass the training flag."
+@pre_norm_transformer_encoder_layer.wrong(_DROPOUT_ADVICE, name="dropout in evaluation")
+class PreDropoutInEvaluation(_PreNorm):
+    """Drops whether it trains or not."""
 
-WRONG_ENCODER_LAYERS = (
-    WrongVersion(
-        "pre-norm",
-        "normalize after each residual sum: LayerNorm(x + f(x)).",
-        PreForPost,
-        "the Annotated Transformer, the_annotated_transformer.py, "
-        "https://github.com/harvardnlp/annotated-transformer/issues/92",
-    ),
-    WrongVersion(
-        "residual of the projected query",
-        "add the input x itself, not the query that was projected from it.",
-        ResidualOfProjectedQuery,
-        _POST,
-    ),
-    WrongVersion(
-        "norm of the sub-layer",
-        "normalize the sum, LayerNorm(x + f(x)), not f(x) before it is added.",
-        NormOfSubLayer,
-    ),
-    WrongVersion("no residual", "add the input of each sub-layer to its output.", NoResidual),
-    WrongVersion("one norm for both", "give each sum a norm of its own.", OneNorm),
-    WrongVersion("second norm missing", "normalize the second sum too.", SecondNormMissing),
-    WrongVersion(
-        "bare attention fed forward",
-        "give the feed-forward network the normalized sum, not the attention's output alone.",
-        FeedsBareAttention,
-        "the GPT-2 notes, Feed-Forward Layer",
-    ),
-    WrongVersion("mask ignored", _MASK_ADVICE, MaskIgnored),
-    WrongVersion(
-        "unbiased deviation plus eps",
-        "normalize by the biased variance, with eps under the root.",
-        UnbiasedDeviation,
-        "the Annotated Transformer, the_annotated_transformer.py",
-    ),
-    WrongVersion("dropout ignored", _NO_DROPOUT_ADVICE, DropoutIgnored),
-    WrongVersion("dropout in evaluation", _DROPOUT_ADVICE, DropsInEvaluation),
-    WrongVersion(
-        "positions folded",
-        "let the last two axes be (seq, d_model), whatever stands before them.",
-        FoldsBatch,
-        _POST,
-    ),
-)
-
-WRONG_PRE_NORM_ENCODER_LAYERS = (
-    WrongVersion(
-        "post-norm",
-        "normalize the input of each sub-layer, not the sum: x + f(LayerNorm(x)).",
-        PostForPre,
-    ),
-    WrongVersion(
-        "residual of the normalized input",
-        "add x itself: the norm stands inside the residual branch.",
-        PreResidualOfNormed,
-    ),
-    WrongVersion(
-        "keys not normalized",
-        "normalize once, and use the result for query, key and value.",
-        PreKeysNotNormed,
-    ),
-    WrongVersion("one norm for both", "give each sub-layer a norm of its own.", PreOneNorm),
-    WrongVersion(
-        "second norm missing",
-        "normalize the input of the feed-forward network too.",
-        PreSecondNormMissing,
-    ),
-    WrongVersion("no residual", "add the input of each sub-layer to its output.", PreNoResidual),
-    WrongVersion(
-        "norm at the end",
-        "leave the sum as it is: a stack of layers ends with one norm, a layer does not.",
-        PreNormAtTheEnd,
-    ),
-    WrongVersion(
-        "sub-layers in parallel",
-        "let the feed-forward network start from the sum with the attention.",
-        PreParallel,
-    ),
-    WrongVersion("mask ignored", _MASK_ADVICE, PreMaskIgnored),
-    WrongVersion("dropout ignored", _NO_DROPOUT_ADVICE, PreDropoutIgnored),
-    WrongVersion("dropout in evaluation", _DROPOUT_ADVICE, PreDropsInEvaluation),
-)
+    def drop(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout.p)

@@ -1,15 +1,17 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `PositionwiseFeedForward` and `FeedForward`."""
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.feed_forward import feed_forward, positionwise_feed_forward
 from layer_checks.wrong import activations
-from layer_checks.wrong.conv1d import OutputFirst, WeightStoredAsInLinear
+from layer_checks.wrong.conv1d import OutputSizeFirst, WeightStoredAsInLinear
 from transformer_layers import Conv1D
 
+_NOTES = "the GPT-2 notes, FeedForward"
 
+
+@positionwise_feed_forward.right_otherwise
 class _Positionwise(nn.Module):
     """A right one, of which each wrong version changes one step."""
 
@@ -29,73 +31,7 @@ class _Positionwise(nn.Module):
         return functional.dropout(y, self.dropout, self.training)
 
 
-class Gelu(_Positionwise):
-    """Activates with GELU."""
-
-    def activated(self, h: Tensor) -> Tensor:
-        return functional.gelu(h)
-
-
-class NoActivation(_Positionwise):
-    """Is one linear map."""
-
-    def activated(self, h: Tensor) -> Tensor:
-        return h
-
-
-class ActivatedTwice(_Positionwise):
-    """Activates the result too."""
-
-    def drop(self, y: Tensor) -> Tensor:
-        return super().drop(y.relu())
-
-
-class WithResidualAndNorm(_Positionwise):
-    """Adds the input and normalizes, as the notes do."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.layer_norm(x + super().forward(x), x.shape[-1:])
-
-
-class DropsInEvaluation(_Positionwise):
-    """Drops whether it trains or not."""
-
-    def drop(self, y: Tensor) -> Tensor:
-        return functional.dropout(y, self.dropout)
-
-
-class DropsInside(_Positionwise):
-    """Drops the activations in place of the result."""
-
-    def activated(self, h: Tensor) -> Tensor:
-        return functional.dropout(h.relu(), self.dropout, self.training)
-
-    def drop(self, y: Tensor) -> Tensor:
-        return y
-
-
-class OverTheSequence(_Positionwise):
-    """Maps the mean of all positions."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x.mean(dim=-2, keepdim=True).expand_as(x))
-
-
-class NoSecondBias(_Positionwise):
-    """Has no second bias."""
-
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.1) -> None:
-        super().__init__(d_model, d_ff, dropout)
-        self.linear2.register_parameter("bias", None)
-
-
-class ExchangedSizes(_Positionwise):
-    """Is wide outside and narrow inside."""
-
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.1) -> None:
-        super().__init__(d_ff, d_model, dropout)
-
-
+@feed_forward.right_otherwise
 class _FeedForward(nn.Module):
     """A right one, of which each wrong version changes one step."""
 
@@ -121,6 +57,96 @@ class _FeedForward(nn.Module):
         return functional.dropout(y, self.dropout, self.training)
 
 
+@positionwise_feed_forward.wrong("activate with ReLU: GELU is GPT-2's.", name="GELU")
+class Gelu(_Positionwise):
+    """Activates with GELU."""
+
+    def activated(self, h: Tensor) -> Tensor:
+        return functional.gelu(h)
+
+
+@positionwise_feed_forward.wrong("activate between the two maps: without, they are one linear map.")
+class NoActivation(_Positionwise):
+    """Is one linear map."""
+
+    def activated(self, h: Tensor) -> Tensor:
+        return h
+
+
+@positionwise_feed_forward.wrong("activate once, between the maps.")
+class ResultActivated(_Positionwise):
+    """Activates the result too."""
+
+    def drop(self, y: Tensor) -> Tensor:
+        return super().drop(y.relu())
+
+
+@positionwise_feed_forward.wrong(
+    "return the two maps alone; residual and norm belong to the encoder layer.",
+    published="the notes' post, PositionwiseFeedForward",
+)
+class ResidualAndNormInside(_Positionwise):
+    """Adds the input and normalizes, as the notes do."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.layer_norm(x + super().forward(x), x.shape[-1:])
+
+
+@positionwise_feed_forward.wrong("drop in training only: pass the training flag.")
+class DropoutInEvaluation(_Positionwise):
+    """Drops whether it trains or not."""
+
+    def drop(self, y: Tensor) -> Tensor:
+        return functional.dropout(y, self.dropout)
+
+
+@positionwise_feed_forward.wrong(
+    "drop the result, not the activations.",
+    published="the Annotated Transformer, the_annotated_transformer.py; torch, "
+    "nn.TransformerEncoderLayer, which drops in both places",
+)
+class DropoutInside(_Positionwise):
+    """Drops the activations in place of the result."""
+
+    def activated(self, h: Tensor) -> Tensor:
+        return functional.dropout(h.relu(), self.dropout, self.training)
+
+    def drop(self, y: Tensor) -> Tensor:
+        return y
+
+
+@positionwise_feed_forward.wrong("map each position by itself.")
+class PositionsMixed(_Positionwise):
+    """Maps the mean of all positions."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.mean(dim=-2, keepdim=True).expand_as(x))
+
+
+@positionwise_feed_forward.wrong(
+    "map d_model to d_ff first and back then; only d_ff = d_model hides it."
+)
+class SizesExchanged(_Positionwise):
+    """Is wide outside and narrow inside."""
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.1) -> None:
+        super().__init__(d_ff, d_model, dropout)
+
+
+@positionwise_feed_forward.wrong("give linear2 a bias.")
+class SecondBiasMissing(_Positionwise):
+    """Has no second bias."""
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.1) -> None:
+        super().__init__(d_model, d_ff, dropout)
+        self.linear2.register_parameter("bias", None)
+
+
+@feed_forward.wrong(
+    "activate with the tanh form: GPT-2's weights were trained with it.",
+    name="exact GELU",
+    published=f"{_NOTES}; nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274",
+)
 class ExactGelu(_FeedForward):
     """Activates with the exact GELU."""
 
@@ -128,6 +154,7 @@ class ExactGelu(_FeedForward):
         return activations.exact_form(h)
 
 
+@feed_forward.wrong("activate with the tanh form of GELU.", name="ReLU")
 class Relu(_FeedForward):
     """Activates as the 2017 Transformer does."""
 
@@ -135,6 +162,9 @@ class Relu(_FeedForward):
         return h.relu()
 
 
+@feed_forward.wrong(
+    "activate between the two maps: without, they are one linear map.", name="no activation"
+)
 class NoGelu(_FeedForward):
     """Is one linear map."""
 
@@ -142,25 +172,37 @@ class NoGelu(_FeedForward):
         return h
 
 
-class GeluAtTheEnd(_FeedForward):
+@feed_forward.wrong("activate between the two maps.")
+class ActivationAtTheEnd(_FeedForward):
     """Activates the result."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.drop(activations.tanh_form(self.c_proj(self.c_fc(x))))
 
 
-class SizesInWrongOrder(_FeedForward):
+@feed_forward.wrong(
+    "give Conv1D the input size first; a Conv1D(nf, nx) takes the output size first.",
+    published=_NOTES,
+)
+class SizesInTheWrongOrder(_FeedForward):
     """Gives its sizes to a linear layer that takes them in the other order, as the notes do."""
 
-    linear = OutputFirst
+    linear = OutputSizeFirst
 
 
+@feed_forward.wrong(
+    "hold the weights as (in, out), which is how GPT-2's checkpoints store them.",
+    name="weights stored as nn.Linear's",
+)
 class WeightsAsInLinear(_FeedForward):
     """Holds the transposed weights."""
 
     linear = WeightStoredAsInLinear
 
 
+@feed_forward.wrong(
+    "let the inner width follow: four times d_model.", name="3072 for every width", published=_NOTES
+)
 class FixedWidth(_FeedForward):
     """Is 3072 wide whatever the model's width, as the notes' listing."""
 
@@ -168,13 +210,15 @@ class FixedWidth(_FeedForward):
         return 3072
 
 
-class NeverDrops(_FeedForward):
+@feed_forward.wrong("apply dropout to the result in training.")
+class DropoutIgnored(_FeedForward):
     """Takes the argument and does not use it."""
 
     def drop(self, y: Tensor) -> Tensor:
         return y
 
 
+@feed_forward.wrong("drop in training only: pass the training flag.", name="dropout in evaluation")
 class GPT2DropsInEvaluation(_FeedForward):
     """Drops whether it trains or not."""
 
@@ -182,90 +226,9 @@ class GPT2DropsInEvaluation(_FeedForward):
         return functional.dropout(y, self.dropout)
 
 
-class GPT2WithResidual(_FeedForward):
+@feed_forward.wrong("return the map alone: the block adds x.")
+class ResidualInside(_FeedForward):
     """Adds the input."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x + super().forward(x)
-
-
-_NOTES = "the GPT-2 notes, FeedForward"
-
-WRONG_POSITIONWISE = (
-    WrongVersion("GELU", "activate with ReLU: GELU is GPT-2's.", Gelu),
-    WrongVersion(
-        "no activation",
-        "activate between the two maps: without, they are one linear map.",
-        NoActivation,
-    ),
-    WrongVersion("result activated", "activate once, between the maps.", ActivatedTwice),
-    WrongVersion(
-        "residual and norm inside",
-        "return the two maps alone; residual and norm belong to the encoder layer.",
-        WithResidualAndNorm,
-        "the notes' post, PositionwiseFeedForward",
-    ),
-    WrongVersion(
-        "dropout in evaluation",
-        "drop in training only: pass the training flag.",
-        DropsInEvaluation,
-    ),
-    WrongVersion(
-        "dropout inside",
-        "drop the result, not the activations.",
-        DropsInside,
-        "the Annotated Transformer, the_annotated_transformer.py; torch, "
-        "nn.TransformerEncoderLayer, which drops in both places",
-    ),
-    WrongVersion(
-        "positions mixed",
-        "map each position by itself.",
-        OverTheSequence,
-    ),
-    WrongVersion(
-        "sizes exchanged",
-        "map d_model to d_ff first and back then; only d_ff = d_model hides it.",
-        ExchangedSizes,
-    ),
-    WrongVersion("second bias missing", "give linear2 a bias.", NoSecondBias),
-)
-
-WRONG_FEED_FORWARDS = (
-    WrongVersion(
-        "exact GELU",
-        "activate with the tanh form: GPT-2's weights were trained with it.",
-        ExactGelu,
-        f"{_NOTES}; nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274",
-    ),
-    WrongVersion("ReLU", "activate with the tanh form of GELU.", Relu),
-    WrongVersion(
-        "no activation",
-        "activate between the two maps: without, they are one linear map.",
-        NoGelu,
-    ),
-    WrongVersion("activation at the end", "activate between the two maps.", GeluAtTheEnd),
-    WrongVersion(
-        "sizes in the wrong order",
-        "give Conv1D the input size first; a Conv1D(nf, nx) takes the output size first.",
-        SizesInWrongOrder,
-        _NOTES,
-    ),
-    WrongVersion(
-        "weights stored as nn.Linear's",
-        "hold the weights as (in, out), which is how GPT-2's checkpoints store them.",
-        WeightsAsInLinear,
-    ),
-    WrongVersion(
-        "3072 for every width",
-        "let the inner width follow: four times d_model.",
-        FixedWidth,
-        _NOTES,
-    ),
-    WrongVersion("dropout ignored", "apply dropout to the result in training.", NeverDrops),
-    WrongVersion(
-        "dropout in evaluation",
-        "drop in training only: pass the training flag.",
-        GPT2DropsInEvaluation,
-    ),
-    WrongVersion("residual inside", "return the map alone: the block adds x.", GPT2WithResidual),
-)

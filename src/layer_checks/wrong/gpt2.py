@@ -1,4 +1,3 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `GPT2`, made of the book's own parts."""
 
 import copy
@@ -9,9 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.gpt2 import gpt2
 from layer_checks.wrong.gpt2_block import (
-    DropsInEvaluation,
+    DropoutInEvaluation as BlockDropoutInEvaluation,
+)
+from layer_checks.wrong.gpt2_block import (
     PostNorm,
     WithExactGelu,
     WithNotCausal,
@@ -25,7 +26,11 @@ from transformer_layers import (
     sinusoidal_positions,
 )
 
+_GRAYKODE = "graykode/gpt-2-Pytorch, GPT2/model.py"
+_NANOGPT = "nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274"
 
+
+@gpt2.right_otherwise
 class _GPT2(GPT2):
     """A right one in small steps, of which each wrong version changes one."""
 
@@ -59,20 +64,23 @@ class _GPT2(GPT2):
         return self.ln_f(x)
 
 
-class TokensScaled(_GPT2):
+@gpt2.wrong("add the token embedding as it is: the factor √d_model is the 2017 Transformer's.")
+class TokenEmbeddingScaled(_GPT2):
     """Multiplies the token embedding as the 2017 Transformer does."""
 
     def tokens(self, ids: Tensor) -> Tensor:
         return super().tokens(ids) * math.sqrt(self.config.n_embd)
 
 
-class NegativeIds(_GPT2):
+@gpt2.wrong("refuse ids that are not in the vocabulary: indexing takes -1 for the last token.")
+class NegativeIdsTaken(_GPT2):
     """Takes rows of the matrix by indexing, where -1 is the last one."""
 
     def tokens(self, ids: Tensor) -> Tensor:
         return self.wte.weight[ids]
 
 
+@gpt2.wrong("add the position embedding.")
 class NoPositions(_GPT2):
     """Adds no positions."""
 
@@ -80,6 +88,7 @@ class NoPositions(_GPT2):
         return torch.zeros_like(super().positions(past, seq))
 
 
+@gpt2.wrong("count positions from 0.", name="positions from 1")
 class PositionsFromOne(_GPT2):
     """Counts positions from 1."""
 
@@ -88,6 +97,7 @@ class PositionsFromOne(_GPT2):
         return self.wpe(count % self.config.n_positions)
 
 
+@gpt2.wrong("add the learned position embedding, wpe.")
 class SinusoidalPositions(_GPT2):
     """Adds the 2017 table in place of the learned one."""
 
@@ -96,6 +106,7 @@ class SinusoidalPositions(_GPT2):
         return table[past:].to(self.wpe.weight)
 
 
+@gpt2.wrong("count positions from the length of the caches.")
 class PositionsRestart(_GPT2):
     """Counts from 0 whatever the caches hold."""
 
@@ -103,7 +114,8 @@ class PositionsRestart(_GPT2):
         return super().positions(0, seq)
 
 
-class PositionsClamped(_GPT2):
+@gpt2.wrong("refuse sequences longer than n_positions: for what follows nothing was learned.")
+class TooLongTaken(_GPT2):
     """Uses the last position for all that come after it."""
 
     def _require_room(self, seq: int) -> None:
@@ -114,6 +126,7 @@ class PositionsClamped(_GPT2):
         return self.wpe(count.clamp(max=self.config.n_positions - 1))
 
 
+@gpt2.wrong("hand each block its cache.")
 class CachesIgnored(_GPT2):
     """Takes caches and does not hand them on."""
 
@@ -121,6 +134,7 @@ class CachesIgnored(_GPT2):
         return super().through(x, None)
 
 
+@gpt2.wrong("apply the blocks in their order.")
 class BlocksInReverse(_GPT2):
     """Begins with the last block."""
 
@@ -130,6 +144,7 @@ class BlocksInReverse(_GPT2):
         return x
 
 
+@gpt2.wrong("apply all blocks.")
 class LastBlockLeftOut(_GPT2):
     """Stops one block too early."""
 
@@ -139,21 +154,7 @@ class LastBlockLeftOut(_GPT2):
         return x
 
 
-class NoFinalNorm(_GPT2):
-    """Scores what the last block gives."""
-
-    def norm(self, x: Tensor) -> Tensor:
-        return x
-
-
-class EpsNotInFinalNorm(_GPT2):
-    """Lets the last norm have its own eps."""
-
-    def __init__(self, config: GPT2Config) -> None:
-        super().__init__(config)
-        self.ln_f = nn.LayerNorm(config.n_embd)
-
-
+@gpt2.wrong("give each layer weights of its own.")
 class OneBlockForAll(_GPT2):
     """Repeats one block."""
 
@@ -162,7 +163,28 @@ class OneBlockForAll(_GPT2):
         self.h = nn.ModuleList(self.h[0] for _ in self.h)
 
 
-class HeadCopied(_GPT2):
+@gpt2.wrong("normalize the last block's output before the head.")
+class NoFinalNorm(_GPT2):
+    """Scores what the last block gives."""
+
+    def norm(self, x: Tensor) -> Tensor:
+        return x
+
+
+@gpt2.wrong("give the last norm layer_norm_epsilon too.")
+class EpsNotInTheFinalNorm(_GPT2):
+    """Lets the last norm have its own eps."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.ln_f = nn.LayerNorm(config.n_embd)
+
+
+@gpt2.wrong(
+    "score with the token embedding itself: a copy goes its own way in training.",
+    published="LLMs-from-scratch, of a Llama, https://github.com/rasbt/LLMs-from-scratch/issues/822",
+)
+class HeadNotTied(_GPT2):
     """Has a head of its own, which starts as a copy."""
 
     def __init__(self, config: GPT2Config) -> None:
@@ -175,6 +197,10 @@ class HeadCopied(_GPT2):
         return self.lm_head(hidden_state)
 
 
+@gpt2.wrong(
+    "leave the logits in the dtype of the weights.",
+    published="transformers, loss/loss_utils.py, for the loss",
+)
 class LogitsInFloat32(_GPT2):
     """Gives float32 logits whatever its dtype."""
 
@@ -182,6 +208,7 @@ class LogitsInFloat32(_GPT2):
         return super().logits(hidden_state).float()
 
 
+@gpt2.wrong("hold the logits at a position against the token at the next one.", published=_GRAYKODE)
 class LossNotShifted(_GPT2):
     """Holds each logit against the token that it has seen."""
 
@@ -189,6 +216,16 @@ class LossNotShifted(_GPT2):
         return functional.cross_entropy(self(ids).flatten(0, -2), ids.flatten().long())
 
 
+@gpt2.wrong("convert the logits to float32 before the loss.")
+class LossInBfloat16(_GPT2):
+    """Sums up in the dtype of the logits."""
+
+    def loss(self, ids: Tensor) -> Tensor:
+        logits = self(ids[..., :-1]).flatten(0, -2)
+        return functional.cross_entropy(logits, ids[..., 1:].flatten().long())
+
+
+@gpt2.wrong("shift once: either the logits and the targets, or the targets when they are cut.")
 class LossShiftedTwice(_GPT2):
     """Holds each logit against the token after the next."""
 
@@ -198,31 +235,44 @@ class LossShiftedTwice(_GPT2):
         )
 
 
+@gpt2.wrong(
+    "normalize the input of each sub-layer, not the sum: x + f(LayerNorm(x)).",
+    name="post-norm",
+    published="GPT-1, where it is meant",
+)
 class PostNormBlocks(_GPT2):
     """Normalizes after each residual sum, as GPT-1."""
 
     block = PostNorm
 
 
+@gpt2.wrong(
+    "activate with the tanh form: GPT-2's weights were trained with it.",
+    name="exact GELU",
+    published=_NANOGPT,
+)
 class ExactGeluBlocks(_GPT2):
     """Activates with the exact GELU."""
 
     block = WithExactGelu
 
 
-class NotCausalBlocks(_GPT2):
+@gpt2.wrong("mask the scores: a position must not see what follows it.")
+class NotCausal(_GPT2):
     """Lets every position see all others."""
 
     block = WithNotCausal
 
 
-class BlocksDropInEvaluation(_GPT2):
+@gpt2.wrong("drop in training only: pass the training flag.")
+class DropoutInEvaluation(_GPT2):
     """Drops whether it trains or not."""
 
-    block = DropsInEvaluation
+    block = BlockDropoutInEvaluation
 
 
-class EmbeddingNotDropped(_GPT2):
+@gpt2.wrong("apply dropout to the sum of the embeddings too.", published=_GRAYKODE)
+class EmbeddingsNotDropped(_GPT2):
     """Drops in the blocks alone."""
 
     def __init__(self, config: GPT2Config) -> None:
@@ -230,6 +280,11 @@ class EmbeddingNotDropped(_GPT2):
         self.drop = Dropout(0.0)
 
 
+@gpt2.wrong(
+    "draw both embeddings with standard deviation 0.02; nn.Embedding draws with 1.",
+    name="embeddings of deviation 1",
+    published=_GRAYKODE,
+)
 class EmbeddingsOfStdOne(_GPT2):
     """Takes nn.Embedding as it comes."""
 
@@ -239,6 +294,10 @@ class EmbeddingsOfStdOne(_GPT2):
         self.wpe.reset_parameters()
 
 
+@gpt2.wrong(
+    "draw every c_proj with standard deviation 0.02 / √(2N).",
+    published=f"{_GRAYKODE}; openai/gpt-2, src/model.py",
+)
 class ProjectionsNotScaled(_GPT2):
     """Draws all matrices alike."""
 
@@ -250,122 +309,12 @@ class ProjectionsNotScaled(_GPT2):
                 parameter.normal_(std=0.02)
 
 
-class BlocksAlike(_GPT2):
+@gpt2.wrong(
+    "draw each block anew: copies of one block start with the same weights.", published=_GRAYKODE
+)
+class BlocksAlikeAtTheStart(_GPT2):
     """Starts with copies of one block."""
 
     def __init__(self, config: GPT2Config) -> None:
         super().__init__(config)
         self.h = nn.ModuleList(copy.deepcopy(self.h[0]) for _ in self.h)
-
-
-_GRAYKODE = "graykode/gpt-2-Pytorch, GPT2/model.py"
-_NANOGPT = "nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274"
-
-WRONG_GPT2S = (
-    WrongVersion(
-        "token embedding scaled",
-        "add the token embedding as it is: the factor √d_model is the 2017 Transformer's.",
-        TokensScaled,
-    ),
-    WrongVersion(
-        "negative ids taken",
-        "refuse ids that are not in the vocabulary: indexing takes -1 for the last token.",
-        NegativeIds,
-    ),
-    WrongVersion("no positions", "add the position embedding.", NoPositions),
-    WrongVersion("positions from 1", "count positions from 0.", PositionsFromOne),
-    WrongVersion(
-        "sinusoidal positions",
-        "add the learned position embedding, wpe.",
-        SinusoidalPositions,
-    ),
-    WrongVersion(
-        "positions restart",
-        "count positions from the length of the caches.",
-        PositionsRestart,
-    ),
-    WrongVersion(
-        "too long taken",
-        "refuse sequences longer than n_positions: for what follows nothing was learned.",
-        PositionsClamped,
-    ),
-    WrongVersion("caches ignored", "hand each block its cache.", CachesIgnored),
-    WrongVersion("blocks in reverse", "apply the blocks in their order.", BlocksInReverse),
-    WrongVersion("last block left out", "apply all blocks.", LastBlockLeftOut),
-    WrongVersion("one block for all", "give each layer weights of its own.", OneBlockForAll),
-    WrongVersion(
-        "no final norm", "normalize the last block's output before the head.", NoFinalNorm
-    ),
-    WrongVersion(
-        "eps not in the final norm",
-        "give the last norm layer_norm_epsilon too.",
-        EpsNotInFinalNorm,
-    ),
-    WrongVersion(
-        "head not tied",
-        "score with the token embedding itself: a copy goes its own way in training.",
-        HeadCopied,
-        "LLMs-from-scratch, of a Llama, https://github.com/rasbt/LLMs-from-scratch/issues/822",
-    ),
-    WrongVersion(
-        "logits in float32",
-        "leave the logits in the dtype of the weights.",
-        LogitsInFloat32,
-        "transformers, loss/loss_utils.py, for the loss",
-    ),
-    WrongVersion(
-        "loss not shifted",
-        "hold the logits at a position against the token at the next one.",
-        LossNotShifted,
-        _GRAYKODE,
-    ),
-    WrongVersion(
-        "loss shifted twice",
-        "shift once: either the logits and the targets, or the targets when they are cut.",
-        LossShiftedTwice,
-    ),
-    WrongVersion(
-        "post-norm",
-        "normalize the input of each sub-layer, not the sum: x + f(LayerNorm(x)).",
-        PostNormBlocks,
-        "GPT-1, where it is meant",
-    ),
-    WrongVersion(
-        "exact GELU",
-        "activate with the tanh form: GPT-2's weights were trained with it.",
-        ExactGeluBlocks,
-        _NANOGPT,
-    ),
-    WrongVersion(
-        "not causal", "mask the scores: a position must not see what follows it.", NotCausalBlocks
-    ),
-    WrongVersion(
-        "dropout in evaluation",
-        "drop in training only: pass the training flag.",
-        BlocksDropInEvaluation,
-    ),
-    WrongVersion(
-        "embeddings not dropped",
-        "apply dropout to the sum of the embeddings too.",
-        EmbeddingNotDropped,
-        _GRAYKODE,
-    ),
-    WrongVersion(
-        "embeddings of deviation 1",
-        "draw both embeddings with standard deviation 0.02; nn.Embedding draws with 1.",
-        EmbeddingsOfStdOne,
-        _GRAYKODE,
-    ),
-    WrongVersion(
-        "projections not scaled",
-        "draw every c_proj with standard deviation 0.02 / √(2N).",
-        ProjectionsNotScaled,
-        f"{_GRAYKODE}; openai/gpt-2, src/model.py",
-    ),
-    WrongVersion(
-        "blocks alike at the start",
-        "draw each block anew: copies of one block start with the same weights.",
-        BlocksAlike,
-        _GRAYKODE,
-    ),
-)

@@ -1,15 +1,19 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `GPT2Block`, made of the book's own parts."""
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.gpt2_block import gpt2_block
 from layer_checks.wrong.causal_self_attention import NotCausal
 from layer_checks.wrong.feed_forward import ExactGelu
 from transformer_layers import FeedForward, GPT2Block, KeyValueCache
 
 
+@gpt2_block.wrong(
+    "normalize the input of each sub-layer, not the sum: x + f(LayerNorm(x)).",
+    name="post-norm",
+    published="GPT-1 and the 2017 Transformer, where it is meant",
+)
 class PostNorm(GPT2Block):
     """Normalizes after each residual sum."""
 
@@ -18,6 +22,9 @@ class PostNorm(GPT2Block):
         return self.ln_2(x + self.mlp(x))
 
 
+@gpt2_block.wrong(
+    "normalize what goes into a sub-layer, not what comes out of it.", name="norm of the sub-layer"
+)
 class NormOfSubLayer(GPT2Block):
     """Normalizes what a sub-layer gives and adds the input then."""
 
@@ -26,7 +33,8 @@ class NormOfSubLayer(GPT2Block):
         return x + self.ln_2(self.mlp(x))
 
 
-class OneNorm(GPT2Block):
+@gpt2_block.wrong("give each sub-layer a norm of its own.")
+class OneNormForBoth(GPT2Block):
     """Uses the first norm twice."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
@@ -34,6 +42,7 @@ class OneNorm(GPT2Block):
         return x + self.mlp(self.ln_1(x))
 
 
+@gpt2_block.wrong("normalize the input of the feed-forward layer too.")
 class SecondNormMissing(GPT2Block):
     """Gives the feed-forward layer the sum as it is."""
 
@@ -42,6 +51,7 @@ class SecondNormMissing(GPT2Block):
         return x + self.mlp(x)
 
 
+@gpt2_block.wrong("leave the sum as it is: a stack of blocks ends with one norm, a block does not.")
 class NormAtTheEnd(GPT2Block):
     """Normalizes the result too."""
 
@@ -49,7 +59,8 @@ class NormAtTheEnd(GPT2Block):
         return functional.layer_norm(super().forward(x, cache), x.shape[-1:])
 
 
-class ResidualOfNormed(GPT2Block):
+@gpt2_block.wrong("add x itself: the norm stands inside the residual branch.")
+class ResidualOfTheNormalizedInput(GPT2Block):
     """Adds the normalized input."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
@@ -59,6 +70,7 @@ class ResidualOfNormed(GPT2Block):
         return normed + self.mlp(normed)
 
 
+@gpt2_block.wrong("add the input of each sub-layer to its output.")
 class NoResidual(GPT2Block):
     """Adds nothing."""
 
@@ -66,6 +78,7 @@ class NoResidual(GPT2Block):
         return self.mlp(self.ln_2(self.attn(self.ln_1(x), cache)))
 
 
+@gpt2_block.wrong("add the sum with the attention to what the feed-forward layer gives.")
 class SecondResidualMissing(GPT2Block):
     """Adds nothing to what the feed-forward layer gives."""
 
@@ -74,7 +87,10 @@ class SecondResidualMissing(GPT2Block):
         return self.mlp(self.ln_2(x))
 
 
-class SecondResidualOfInput(GPT2Block):
+@gpt2_block.wrong(
+    "add the sum with the attention, not the block's input, to what the feed-forward layer gives."
+)
+class SecondResidualOfTheInput(GPT2Block):
     """Adds the block's input to what the feed-forward layer gives."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
@@ -82,6 +98,11 @@ class SecondResidualOfInput(GPT2Block):
         return x + self.mlp(self.ln_2(attended))
 
 
+@gpt2_block.wrong(
+    "let the feed-forward layer start from the sum with the attention.",
+    name="sub-layers in parallel",
+    published="GPT-J and GPT-NeoX, where it is meant",
+)
 class Parallel(GPT2Block):
     """Lets both sub-layers start from the input."""
 
@@ -89,7 +110,11 @@ class Parallel(GPT2Block):
         return x + self.attn(self.ln_1(x), cache) + self.mlp(self.ln_2(x))
 
 
-class FeedsBareAttention(GPT2Block):
+@gpt2_block.wrong(
+    "give the feed-forward layer the normalized sum, not the attention's output alone.",
+    published="the GPT-2 notes, Feed-Forward Layer",
+)
+class BareAttentionFedForward(GPT2Block):
     """Gives the feed-forward layer the attention's output alone, as the notes say."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
@@ -97,6 +122,11 @@ class FeedsBareAttention(GPT2Block):
         return x + attended + self.mlp(self.ln_2(attended))
 
 
+@gpt2_block.wrong(
+    "activate with the tanh form: GPT-2's weights were trained with it.",
+    name="exact GELU",
+    published="nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274",
+)
 class WithExactGelu(GPT2Block):
     """Activates with the exact GELU."""
 
@@ -107,6 +137,7 @@ class WithExactGelu(GPT2Block):
         self.add_module("mlp", ExactGelu(d_model, dropout=dropout))
 
 
+@gpt2_block.wrong("mask the scores: a position must not see what follows it.", name="not causal")
 class WithNotCausal(GPT2Block):
     """Lets every position see all others."""
 
@@ -117,6 +148,7 @@ class WithNotCausal(GPT2Block):
         self.add_module("attn", NotCausal(d_model, num_heads, dropout))
 
 
+@gpt2_block.wrong("let the inner width be four times d_model.", name="inner width of 2 d_model")
 class TwiceAsWide(GPT2Block):
     """Widens to 2 d_model."""
 
@@ -127,6 +159,7 @@ class TwiceAsWide(GPT2Block):
         self.mlp = FeedForward(d_model, 2 * d_model, dropout)
 
 
+@gpt2_block.wrong("let eps be 1e-5 unless it is given.", name="eps of 1e-6")
 class SmallerEps(GPT2Block):
     """Has another default for eps."""
 
@@ -136,6 +169,7 @@ class SmallerEps(GPT2Block):
         super().__init__(d_model, num_heads, dropout, eps)
 
 
+@gpt2_block.wrong("give both norms the eps that is asked for.")
 class EpsIgnored(GPT2Block):
     """Takes the argument and does not use it."""
 
@@ -146,6 +180,10 @@ class EpsIgnored(GPT2Block):
         self.ln_1, self.ln_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
 
 
+@gpt2_block.wrong(
+    "hand dropout on to the attention and the feed-forward layer.",
+    published="graykode/gpt-2-Pytorch, GPT2/model.py",
+)
 class DropoutIgnored(GPT2Block):
     """Takes the argument and does not use it."""
 
@@ -155,7 +193,8 @@ class DropoutIgnored(GPT2Block):
         super().__init__(d_model, num_heads, 0.0, eps)
 
 
-class DropsInEvaluation(GPT2Block):
+@gpt2_block.wrong("drop in training only: pass the training flag.")
+class DropoutInEvaluation(GPT2Block):
     """Drops whether it trains or not."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
@@ -164,89 +203,9 @@ class DropsInEvaluation(GPT2Block):
         return x + functional.dropout(self.mlp(self.ln_2(x)), p)
 
 
+@gpt2_block.wrong("hand the cache on to the attention.")
 class CacheIgnored(GPT2Block):
     """Takes a cache and does not hand it on."""
 
     def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
         return super().forward(x)
-
-
-WRONG_GPT2_BLOCKS = (
-    WrongVersion(
-        "post-norm",
-        "normalize the input of each sub-layer, not the sum: x + f(LayerNorm(x)).",
-        PostNorm,
-        "GPT-1 and the 2017 Transformer, where it is meant",
-    ),
-    WrongVersion(
-        "norm of the sub-layer",
-        "normalize what goes into a sub-layer, not what comes out of it.",
-        NormOfSubLayer,
-    ),
-    WrongVersion("one norm for both", "give each sub-layer a norm of its own.", OneNorm),
-    WrongVersion(
-        "second norm missing",
-        "normalize the input of the feed-forward layer too.",
-        SecondNormMissing,
-    ),
-    WrongVersion(
-        "norm at the end",
-        "leave the sum as it is: a stack of blocks ends with one norm, a block does not.",
-        NormAtTheEnd,
-    ),
-    WrongVersion(
-        "residual of the normalized input",
-        "add x itself: the norm stands inside the residual branch.",
-        ResidualOfNormed,
-    ),
-    WrongVersion("no residual", "add the input of each sub-layer to its output.", NoResidual),
-    WrongVersion(
-        "second residual missing",
-        "add the sum with the attention to what the feed-forward layer gives.",
-        SecondResidualMissing,
-    ),
-    WrongVersion(
-        "second residual of the input",
-        "add the sum with the attention, not the block's input, to what the feed-forward layer "
-        "gives.",
-        SecondResidualOfInput,
-    ),
-    WrongVersion(
-        "sub-layers in parallel",
-        "let the feed-forward layer start from the sum with the attention.",
-        Parallel,
-        "GPT-J and GPT-NeoX, where it is meant",
-    ),
-    WrongVersion(
-        "bare attention fed forward",
-        "give the feed-forward layer the normalized sum, not the attention's output alone.",
-        FeedsBareAttention,
-        "the GPT-2 notes, Feed-Forward Layer",
-    ),
-    WrongVersion(
-        "exact GELU",
-        "activate with the tanh form: GPT-2's weights were trained with it.",
-        WithExactGelu,
-        "nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274",
-    ),
-    WrongVersion(
-        "not causal", "mask the scores: a position must not see what follows it.", WithNotCausal
-    ),
-    WrongVersion(
-        "inner width of 2 d_model", "let the inner width be four times d_model.", TwiceAsWide
-    ),
-    WrongVersion("eps of 1e-6", "let eps be 1e-5 unless it is given.", SmallerEps),
-    WrongVersion("eps ignored", "give both norms the eps that is asked for.", EpsIgnored),
-    WrongVersion(
-        "dropout ignored",
-        "hand dropout on to the attention and the feed-forward layer.",
-        DropoutIgnored,
-        "graykode/gpt-2-Pytorch, GPT2/model.py",
-    ),
-    WrongVersion(
-        "dropout in evaluation",
-        "drop in training only: pass the training flag.",
-        DropsInEvaluation,
-    ),
-    WrongVersion("cache ignored", "hand the cache on to the attention.", CacheIgnored),
-)

@@ -1,4 +1,3 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `MultiHeadAttention`."""
 
 import math
@@ -7,10 +6,13 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.attention import attention_weights
+from layer_checks.checks.multi_head_attention import multi_head_attention
+from layer_checks.definitions import Candidate
 from layer_checks.wrong import attention
 
 
+@multi_head_attention.right_otherwise
 class _MultiHeadAttention(nn.Module):
     """A right one in small steps, of which each wrong version changes one."""
 
@@ -65,17 +67,33 @@ class _MultiHeadAttention(nn.Module):
         return self.output_proj(output)
 
 
-def _with_weights(version: WrongVersion) -> WrongVersion:
-    """A mistake in the weights, made in every head."""
+def _with_weights(weights: Candidate) -> type[nn.Module]:
+    """Makes a mistake in the weights, in every head."""
 
     class WrongMultiHeadAttention(_MultiHeadAttention):
         def weights(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
-            return version.layer(query, key, mask)
+            return weights(query, key, mask)
 
-    WrongMultiHeadAttention.__doc__ = version.layer.__doc__
-    return WrongVersion(version.name, version.advice, WrongMultiHeadAttention, version.published)
+    WrongMultiHeadAttention.__doc__ = weights.__doc__
+    return WrongMultiHeadAttention
 
 
+# Half precision is settled where the weights are: in a layer the projections decide. The wrong
+# axis is d_model here, below.
+for version in attention_weights.wrong_versions:
+    if version.name not in (
+        "scaled after the product",
+        "softmax in bfloat16",
+        "-1e9 for -inf",
+        "root of the wrong axis",
+    ):
+        multi_head_attention.same_mistake(version, _with_weights(version.layer))
+
+
+@multi_head_attention.wrong(
+    "divide by the root of the width of one head, d_k = d_model / num_heads.",
+    name="divided by the root of d_model",
+)
 class RootOfDModel(_MultiHeadAttention):
     """Divides by the root of the model's width."""
 
@@ -83,7 +101,10 @@ class RootOfDModel(_MultiHeadAttention):
         return attention.right_weights(query / math.sqrt(self.num_heads), key, mask)
 
 
-class SplitWithoutTransposing(_MultiHeadAttention):
+@multi_head_attention.wrong(
+    "cut the last axis into heads, (seq, num_heads, d_k), and then swap seq and heads."
+)
+class HeadsSplitWithoutTransposing(_MultiHeadAttention):
     """Cuts the sequence into as many parts as there are heads."""
 
     def split(self, x: Tensor) -> Tensor:
@@ -91,14 +112,16 @@ class SplitWithoutTransposing(_MultiHeadAttention):
         return x.reshape(*x.shape[:-2], self.num_heads, x.shape[-2], d_k)
 
 
-class MergedWithoutTransposing(_MultiHeadAttention):
+@multi_head_attention.wrong("swap heads and seq back before the heads are joined.")
+class HeadsMergedWithoutTransposing(_MultiHeadAttention):
     """Lays the heads behind one another."""
 
     def merge(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:-3], x.shape[-2], -1)
 
 
-class ValuesFromKeys(_MultiHeadAttention):
+@multi_head_attention.wrong("project the values from `value`.")
+class ValuesFromTheKeys(_MultiHeadAttention):
     """Projects the keys to values."""
 
     def forward(
@@ -107,6 +130,7 @@ class ValuesFromKeys(_MultiHeadAttention):
         return super().forward(query, key, key, mask)
 
 
+@multi_head_attention.wrong("apply output_proj to the joined heads.")
 class NoOutputProjection(_MultiHeadAttention):
     """Holds an output projection and does not use it."""
 
@@ -114,7 +138,12 @@ class NoOutputProjection(_MultiHeadAttention):
         return output
 
 
-class ResidualOfProjectedQuery(_MultiHeadAttention):
+@multi_head_attention.wrong(
+    "return the attention alone; residual and norm belong to the encoder layer, which adds the "
+    "input itself.",
+    published="the notes' post, MultiHeadAttention",
+)
+class ResidualOfTheProjectedQuery(_MultiHeadAttention):
     """Adds the projected query and normalizes, as the notes do."""
 
     def projected(self, output: Tensor, query: Tensor) -> Tensor:
@@ -122,14 +151,22 @@ class ResidualOfProjectedQuery(_MultiHeadAttention):
         return functional.layer_norm(total, total.shape[-1:])
 
 
-class AnyMask(_MultiHeadAttention):
+@multi_head_attention.wrong(
+    "give a mask of a batch an axis for the heads: (batch, q, kv) must not be read as "
+    "(num_heads, q, kv) where batch = num_heads.",
+    published="the notes' post, MultiHeadAttention",
+)
+class AnyMaskBroadcasts(_MultiHeadAttention):
     """Lets a mask broadcast as it comes."""
 
     def over_heads(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return mask
 
 
-class BatchAxisFirst(_MultiHeadAttention):
+@multi_head_attention.wrong(
+    "read a mask of two axes as (q, kv), also where there are as many sequences as queries."
+)
+class TwoAxesReadAsBatchAndKey(_MultiHeadAttention):
     """Takes a mask of two axes for one row a sequence."""
 
     def over_heads(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -138,20 +175,30 @@ class BatchAxisFirst(_MultiHeadAttention):
         return super().over_heads(mask, query, key)
 
 
-class DropsInEvaluation(_MultiHeadAttention):
+@multi_head_attention.wrong(
+    "drop in training only: pass the training flag.",
+    published="torch.nn.functional.scaled_dot_product_attention drops whenever dropout_p is not 0",
+)
+class DropoutInEvaluation(_MultiHeadAttention):
     """Drops whether it trains or not."""
 
     def drop(self, weights: Tensor) -> Tensor:
         return functional.dropout(weights, self.dropout)
 
 
-class NeverDrops(_MultiHeadAttention):
+@multi_head_attention.wrong("drop attention weights in training.")
+class DropoutIgnored(_MultiHeadAttention):
     """Takes the argument and does not use it."""
 
     def drop(self, weights: Tensor) -> Tensor:
         return weights
 
 
+@multi_head_attention.wrong(
+    "refuse num_heads that do not divide d_model with a ValueError: an assert is gone under "
+    "python -O.",
+    published="the notes' post, MultiHeadAttention, under python -O",
+)
 class HeadsNotChecked(_MultiHeadAttention):
     """Cuts a width that the heads do not divide into other pieces."""
 
@@ -164,7 +211,12 @@ class HeadsNotChecked(_MultiHeadAttention):
         return x.reshape(*x.shape[:-2], seq, self.num_heads, d_k).transpose(-3, -2)
 
 
-class GuessesTheLength(_MultiHeadAttention):
+@multi_head_attention.wrong(
+    "reshape to (..., seq, num_heads, d_k) with each size given: -1 is ambiguous in an empty "
+    "batch.",
+    published="the notes' post, MultiHeadAttention",
+)
+class LengthGuessed(_MultiHeadAttention):
     """Reshapes with -1 for the length, which is any number where there are no elements."""
 
     def split(self, x: Tensor) -> Tensor:
@@ -172,7 +224,11 @@ class GuessesTheLength(_MultiHeadAttention):
         return x.reshape(*x.shape[:-2], -1, self.num_heads, d_k).transpose(-3, -2)
 
 
-class NoBiases(_MultiHeadAttention):
+@multi_head_attention.wrong(
+    "give query, key and value projections biases, unless bias=False.",
+    published="the notes' post, MultiHeadAttention",
+)
+class ProjectionsWithoutBiases(_MultiHeadAttention):
     """Has no biases in the projections of query, key and value, as the notes."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -181,6 +237,7 @@ class NoBiases(_MultiHeadAttention):
             projection.register_parameter("bias", None)
 
 
+@multi_head_attention.wrong("with bias=False, have no biases.", name="bias=False ignored")
 class BiasAlways(_MultiHeadAttention):
     """Takes the argument `bias` and has biases all the same."""
 
@@ -188,82 +245,3 @@ class BiasAlways(_MultiHeadAttention):
         self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__(d_model, num_heads, dropout)
-
-
-# float16 is settled where the weights are: in a layer the projections decide. The wrong axis is
-# d_model here, below.
-_IN_THE_WEIGHTS = tuple(
-    _with_weights(version)
-    for version in attention.WRONG_ATTENTION_WEIGHTS
-    if version.name not in ("scaled after the product", "-1e9 for -inf", "root of the wrong axis")
-)
-
-WRONG_MULTI_HEAD_ATTENTIONS = (
-    *_IN_THE_WEIGHTS,
-    WrongVersion(
-        "divided by the root of d_model",
-        "divide by the root of the width of one head, d_k = d_model / num_heads.",
-        RootOfDModel,
-    ),
-    WrongVersion(
-        "heads split without transposing",
-        "cut the last axis into heads, (seq, num_heads, d_k), and then swap seq and heads.",
-        SplitWithoutTransposing,
-    ),
-    WrongVersion(
-        "heads merged without transposing",
-        "swap heads and seq back before the heads are joined.",
-        MergedWithoutTransposing,
-    ),
-    WrongVersion("values from the keys", "project the values from `value`.", ValuesFromKeys),
-    WrongVersion(
-        "no output projection", "apply output_proj to the joined heads.", NoOutputProjection
-    ),
-    WrongVersion(
-        "residual of the projected query",
-        "return the attention alone; residual and norm belong to the encoder layer, which adds the "
-        "input itself.",
-        ResidualOfProjectedQuery,
-        "the notes' post, MultiHeadAttention",
-    ),
-    WrongVersion(
-        "any mask broadcasts",
-        "give a mask of a batch an axis for the heads: (batch, q, kv) must not be read as "
-        "(num_heads, q, kv) where batch = num_heads.",
-        AnyMask,
-        "the notes' post, MultiHeadAttention",
-    ),
-    WrongVersion(
-        "two axes read as batch and key",
-        "read a mask of two axes as (q, kv), also where there are as many sequences as queries.",
-        BatchAxisFirst,
-    ),
-    WrongVersion(
-        "dropout in evaluation",
-        "drop in training only: pass the training flag.",
-        DropsInEvaluation,
-        "torch.nn.functional.scaled_dot_product_attention drops whenever dropout_p is not 0",
-    ),
-    WrongVersion("dropout ignored", "drop attention weights in training.", NeverDrops),
-    WrongVersion(
-        "heads not checked",
-        "refuse num_heads that do not divide d_model with a ValueError: an assert is gone under "
-        "python -O.",
-        HeadsNotChecked,
-        "the notes' post, MultiHeadAttention, under python -O",
-    ),
-    WrongVersion(
-        "length guessed",
-        "reshape to (..., seq, num_heads, d_k) with each size given: -1 is ambiguous in an empty "
-        "batch.",
-        GuessesTheLength,
-        "the notes' post, MultiHeadAttention",
-    ),
-    WrongVersion(
-        "projections without biases",
-        "give query, key and value projections biases, unless bias=False.",
-        NoBiases,
-        "the notes' post, MultiHeadAttention",
-    ),
-    WrongVersion("bias=False ignored", "with bias=False, have no biases.", BiasAlways),
-)

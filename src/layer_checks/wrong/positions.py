@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.positions import sinusoidal_positions
 
 
 def _angles(seq: int, d_model: int, base: float = 10000.0, first: int = 0) -> Tensor:
@@ -19,50 +19,68 @@ def _interleaved(even: Tensor, odd: Tensor, d_model: int, dtype: torch.dtype | N
     return table.to(dtype or torch.get_default_dtype())
 
 
-def halves(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
+@sinusoidal_positions.wrong(
+    "let sines and cosines alternate: column 2i has the sine, 2i + 1 the cosine."
+)
+def sines_before_cosines(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Lays all sines before all cosines."""
     angles = _angles(seq, d_model)
     table = torch.cat((angles.sin(), angles.cos()), dim=-1)[:, :d_model]
     return table.to(dtype or torch.get_default_dtype())
 
 
+@sinusoidal_positions.wrong("put the sines in the even columns.")
 def cosine_first(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Has cosines in the even columns."""
     angles = _angles(seq, d_model)
     return _interleaved(angles.cos(), angles.sin(), d_model, dtype)
 
 
+@sinusoidal_positions.wrong("the exponent of pair i is 2i/d_model.", name="exponent i/d_model")
 def exponent_not_doubled(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Divides i, not 2i, by the width."""
     angles = _angles(seq, d_model, base=100.0)
     return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
+@sinusoidal_positions.wrong(
+    "the exponent of pair i is 2i/d_model: a range in steps of two holds 2i already.",
+    name="exponent 4i/d_model",
+)
 def exponent_doubled_twice(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Doubles the column's number, which is 2i already."""
     angles = _angles(seq, d_model, base=10000.0**2)
     return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
+@sinusoidal_positions.wrong("the base is 10000.")
 def base_1000(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Lacks a zero."""
     angles = _angles(seq, d_model, base=1000.0)
     return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
+@sinusoidal_positions.wrong("count positions from 0.", name="counted from 1")
 def from_one(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Counts positions from 1."""
     angles = _angles(seq, d_model, first=1)
     return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
-def own_frequency_for_cosine(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
+@sinusoidal_positions.wrong("give the sine and the cosine of a pair the same frequency.")
+def frequency_of_its_own_for_the_cosine(
+    seq: int, d_model: int, *, dtype: torch.dtype | None = None
+) -> Tensor:
     """Uses each column's own number for its frequency."""
     pos = torch.arange(seq, dtype=torch.float64)[:, None]
     angles = pos / 10000.0 ** (torch.arange(d_model + d_model % 2) / d_model).double()
     return _interleaved(angles[:, 0::2].sin(), angles[:, 1::2].cos(), d_model, dtype)
 
 
+@sinusoidal_positions.wrong(
+    "with an odd d_model, leave the last cosine out.",
+    published="the Annotated Transformer, the_annotated_transformer.py, PositionalEncoding",
+)
 def even_widths_only(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Has as many cosines as sines, for which an odd width has no room."""
     angles = _angles(seq, d_model)
@@ -72,49 +90,14 @@ def even_widths_only(seq: int, d_model: int, *, dtype: torch.dtype | None = None
     return table.to(dtype or torch.get_default_dtype())
 
 
+@sinusoidal_positions.wrong(
+    "compute the angles in float64: in float32 the values around position 10,000 are off by up "
+    "to 6e-4 (d_model = 512).",
+    published="the Annotated Transformer, the_annotated_transformer.py, PositionalEncoding",
+)
 def angles_in_float32(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Multiplies a large position by a rounded frequency."""
     pos = torch.arange(seq, dtype=torch.float32)[:, None]
     exponents = torch.arange(0, d_model, 2, dtype=torch.float32) / d_model
     angles = pos * torch.exp(-math.log(10000.0) * exponents)
     return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
-
-
-WRONG_POSITIONS = (
-    WrongVersion(
-        "sines before cosines",
-        "let sines and cosines alternate: column 2i has the sine, 2i + 1 the cosine.",
-        halves,
-    ),
-    WrongVersion("cosine first", "put the sines in the even columns.", cosine_first),
-    WrongVersion(
-        "exponent i/d_model",
-        "the exponent of pair i is 2i/d_model.",
-        exponent_not_doubled,
-    ),
-    WrongVersion(
-        "exponent 4i/d_model",
-        "the exponent of pair i is 2i/d_model: a range in steps of two holds 2i already.",
-        exponent_doubled_twice,
-    ),
-    WrongVersion("base 1000", "the base is 10000.", base_1000),
-    WrongVersion("counted from 1", "count positions from 0.", from_one),
-    WrongVersion(
-        "frequency of its own for the cosine",
-        "give the sine and the cosine of a pair the same frequency.",
-        own_frequency_for_cosine,
-    ),
-    WrongVersion(
-        "even widths only",
-        "with an odd d_model, leave the last cosine out.",
-        even_widths_only,
-        "the Annotated Transformer, the_annotated_transformer.py, PositionalEncoding",
-    ),
-    WrongVersion(
-        "angles in float32",
-        "compute the angles in float64: in float32 the values around position 10,000 are off by up "
-        "to 6e-4 (d_model = 512).",
-        angles_in_float32,
-        "the Annotated Transformer, the_annotated_transformer.py, PositionalEncoding",
-    ),
-)

@@ -1,14 +1,15 @@
-# ruff: noqa: D102 - the docstring of each class says what its one method changes
 """Known wrong versions of `RMSNorm`."""
 
 import torch
 from torch import Tensor, nn
 
-from layer_checks.definitions import WrongVersion
+from layer_checks.checks.rms_norm import rms_norm
+from transformer_layers.precision import at_least_float32
 
 
+@rms_norm.right_otherwise
 class _RMSNorm(nn.Module):
-    """A right one in three steps, of which each wrong version changes one."""
+    """A right one in small steps, of which each wrong version changes one."""
 
     axis = -1
 
@@ -18,8 +19,11 @@ class _RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = x.float() if x.dtype == torch.float16 else x
+        wide = self.wide(x)
         return self.gain(wide / self.root(wide)).to(x.dtype)
+
+    def wide(self, x: Tensor) -> Tensor:
+        return at_least_float32(x)
 
     def root(self, x: Tensor) -> Tensor:
         return torch.sqrt(self.mean_square(x) + self.eps)
@@ -31,13 +35,16 @@ class _RMSNorm(nn.Module):
         return self.weight * x_hat
 
 
+@rms_norm.wrong("subtract nothing: RMSNorm divides x itself.")
 class MeanSubtracted(_RMSNorm):
     """Is layer normalization without a bias."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x - x.mean(dim=-1, keepdim=True))
+        wide = self.wide(x)
+        return super().forward(wide - wide.mean(dim=-1, keepdim=True)).to(x.dtype)
 
 
+@rms_norm.wrong("add eps to the mean of the squares, under the root.")
 class EpsOutsideTheRoot(_RMSNorm):
     """Adds eps to the root mean square."""
 
@@ -45,6 +52,7 @@ class EpsOutsideTheRoot(_RMSNorm):
         return self.mean_square(x).sqrt() + self.eps
 
 
+@rms_norm.wrong("add eps to the mean of the squares: without it a row of zeros is 0/0.")
 class NoEps(_RMSNorm):
     """Divides by the bare root mean square."""
 
@@ -52,6 +60,7 @@ class NoEps(_RMSNorm):
         return self.mean_square(x).sqrt()
 
 
+@rms_norm.wrong("take the mean of the squares, not their sum: divide by n.")
 class SumOfSquares(_RMSNorm):
     """Divides by the length of the row."""
 
@@ -59,12 +68,14 @@ class SumOfSquares(_RMSNorm):
         return x.square().sum(dim=-1, keepdim=True)
 
 
+@rms_norm.wrong("take the mean of the squares over the last axis, the features, for each position.")
 class WrongAxis(_RMSNorm):
     """Takes the mean over the positions."""
 
     axis = -2
 
 
+@rms_norm.wrong("let the gradient flow through the root mean square too: no detach, no no_grad.")
 class RootDetached(_RMSNorm):
     """Takes the root mean square for a constant."""
 
@@ -72,6 +83,7 @@ class RootDetached(_RMSNorm):
         return super().root(x).detach()
 
 
+@rms_norm.wrong("multiply by the weight.")
 class NoGain(_RMSNorm):
     """Holds a weight and does not multiply by it."""
 
@@ -79,6 +91,11 @@ class NoGain(_RMSNorm):
         return x_hat
 
 
+@rms_norm.wrong(
+    "multiply by the weight, which starts from ones; 1 + weight belongs to weights that start "
+    "from zeros.",
+    name="1 + weight",
+)
 class OnePlusWeight(_RMSNorm):
     """Multiplies by 1 + weight, as Gemma does, whose weights start from zeros."""
 
@@ -90,54 +107,17 @@ class OnePlusWeight(_RMSNorm):
         return (1 + self.weight) * x_hat
 
 
-class HalfPrecisionStatistics(_RMSNorm):
+@rms_norm.wrong("convert float16 to float32 before squaring: 257² is infinite in float16.")
+class StatisticsInHalfPrecision(_RMSNorm):
     """Squares in float16."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.gain(x / self.root(x))
+    def wide(self, x: Tensor) -> Tensor:
+        return x
 
 
-WRONG_RMS_NORMS = (
-    WrongVersion(
-        "mean subtracted",
-        "subtract nothing: RMSNorm divides x itself.",
-        MeanSubtracted,
-    ),
-    WrongVersion(
-        "eps outside the root",
-        "add eps to the mean of the squares, under the root.",
-        EpsOutsideTheRoot,
-    ),
-    WrongVersion(
-        "no eps",
-        "add eps to the mean of the squares: without it a row of zeros is 0/0.",
-        NoEps,
-    ),
-    WrongVersion(
-        "sum of squares",
-        "take the mean of the squares, not their sum: divide by n.",
-        SumOfSquares,
-    ),
-    WrongVersion(
-        "wrong axis",
-        "take the mean of the squares over the last axis, the features, for each position.",
-        WrongAxis,
-    ),
-    WrongVersion(
-        "root detached",
-        "let the gradient flow through the root mean square too: no detach, no no_grad.",
-        RootDetached,
-    ),
-    WrongVersion("no gain", "multiply by the weight.", NoGain),
-    WrongVersion(
-        "1 + weight",
-        "multiply by the weight, which starts from ones; 1 + weight belongs to weights that start "
-        "from zeros.",
-        OnePlusWeight,
-    ),
-    WrongVersion(
-        "statistics in half precision",
-        "convert float16 to float32 before squaring: 257² is infinite in float16.",
-        HalfPrecisionStatistics,
-    ),
-)
+@rms_norm.wrong("convert bfloat16 to float32 as well: it has eight binary digits for the mean.")
+class StatisticsInBfloat16(_RMSNorm):
+    """Widens float16 alone."""
+
+    def wide(self, x: Tensor) -> Tensor:
+        return x.float() if x.dtype == torch.float16 else x

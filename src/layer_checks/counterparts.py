@@ -11,6 +11,9 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from transformer_layers import GPT2Config
+from transformer_layers.gpt2.files.weights import HEAD, PREFIX, weight_shapes
+
 Weights: TypeAlias = Mapping[str, Tensor]
 
 _PROJECTIONS = ("query_proj", "key_proj", "value_proj")
@@ -150,40 +153,41 @@ def _split(prefix: str, weights: Weights) -> tuple[dict[str, Tensor], dict[str, 
     return {name.removeprefix(prefix): weight for name, weight in inside.items()}, rest
 
 
-_OF_GPT2_BLOCK = tuple(
-    f"{layer}.{part}"
-    for layer in ("ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj")
-    for part in ("weight", "bias")
-)
+def _gpt2_names(blocks: int) -> list[str]:
+    """The published keys of a model of some blocks."""
+    return [name for name, _ in weight_shapes(GPT2Config(n_layer=max(blocks, 1)))]
 
 
-def _gpt2_names(weights: Weights) -> list[str]:
-    indices = {name.split(".")[1] for name in weights if name.startswith("h.")}
-    of_blocks = [f"h.{i}.{name}" for i in range(len(indices)) for name in _OF_GPT2_BLOCK]
-    return ["wte.weight", "wpe.weight", *of_blocks, "ln_f.weight", "ln_f.bias"]
+def _within(prefix: str) -> tuple[str, ...]:
+    """The published keys of a part of the first block."""
+    return tuple(
+        name.removeprefix(prefix) for name in _gpt2_names(blocks=1) if name.startswith(prefix)
+    )
+
+
+def _blocks_in(weights: Weights) -> int:
+    return len({name.split(".")[1] for name in weights if name.startswith("h.")})
 
 
 def _gpt2_model(weights: Weights) -> dict[str, Tensor]:
-    return _renamed({name: name for name in _gpt2_names(weights)}, weights)
+    return _renamed({name: name for name in _gpt2_names(_blocks_in(weights))}, weights)
 
 
 def _gpt2_head_to_theirs(weights: Weights) -> dict[str, Tensor]:
     kept = _gpt2_model(weights)
-    head = {"lm_head.weight": kept["wte.weight"]}
-    return {f"transformer.{name}": weight for name, weight in kept.items()} | head
+    head = {HEAD: kept["wte.weight"]}
+    return {PREFIX + name: weight for name, weight in kept.items()} | head
 
 
 def _gpt2_head_to_ours(weights: Weights) -> dict[str, Tensor]:
-    names = _gpt2_names(_split("transformer.", weights)[0])
-    rest = {name: weight for name, weight in weights.items() if name != "lm_head.weight"}
-    kept = _renamed({f"transformer.{name}": name for name in names}, rest)
-    head = weights.get("lm_head.weight")
+    names = _gpt2_names(_blocks_in(_split(PREFIX, weights)[0]))
+    rest = {name: weight for name, weight in weights.items() if name != HEAD}
+    kept = _renamed({PREFIX + name: name for name in names}, rest)
+    head = weights.get(HEAD)
     if head is not None and not torch.equal(head, kept["wte.weight"]):
         raise ValueError("lm_head.weight differs from wte.weight: our head is the token embedding")
     return kept
 
-
-_GPT2_ATTENTION = _same_names("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 
 _MAPS = {
     "nn.LayerNorm": _same_names("weight", optional=("bias",)),
@@ -195,9 +199,9 @@ _MAPS = {
     "nn.MultiheadAttention": _Map(_packed, _unpacked),
     "nn.TransformerEncoderLayer": _Map(_encoder_layer_to_theirs, _encoder_layer_to_ours),
     "transformers.Conv1D": _same_names("weight", "bias"),
-    "transformers.GPT2Attention": _GPT2_ATTENTION,
-    "transformers.GPT2MLP": _same_names("c_fc.weight", "c_fc.bias", "c_proj.weight", "c_proj.bias"),
-    "transformers.GPT2Block": _same_names(*_OF_GPT2_BLOCK),
+    "transformers.GPT2Attention": _same_names(*_within("h.0.attn.")),
+    "transformers.GPT2MLP": _same_names(*_within("h.0.mlp.")),
+    "transformers.GPT2Block": _same_names(*_within("h.0.")),
     "transformers.GPT2Model": _Map(_gpt2_model, _gpt2_model),
     "transformers.GPT2LMHeadModel": _Map(_gpt2_head_to_theirs, _gpt2_head_to_ours),
 }

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from layer_checks import equivalent
 from layer_checks.candidates import randomized
-from layer_checks.weights import COUNTERPARTS, to_ours, to_theirs
+from layer_checks.counterparts import COUNTERPARTS, to_ours, to_theirs
 from transformer_layers import (
     GPT2,
     BatchNorm1d,
@@ -276,7 +276,7 @@ def test_an_unknown_counterpart_is_refused_with_those_there_are() -> None:
         (
             "transformers.GPT2LMHeadModel",
             {"lm_head.weight": 1, "wte.weight": 1},
-            r"missing \['transformer.ln_f.bias', .*\], unknown \['wte.weight'\]",
+            r"missing \['transformer.h.0.attn.c_attn.bias', .*\], unknown \['wte.weight'\]",
         ),
     ],
 )

@@ -1,0 +1,131 @@
+"""Every layer has all that `CONTRIBUTING.md` asks for under "Add a layer"."""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+import transformer_layers
+from layer_checks.registry import LAYERS
+from tests.transformer_layers.layer_cases import CASES
+
+ROOT = Path(__file__).parents[2]
+API = "book/reference/api.md"
+# Exported, and no layers: nothing to hold against wrong versions.
+NO_LAYERS = {"GPT2Config", "KeyValueCache", "next_token_distribution"}
+NO_LAYERS |= {"Tokenizer", "load_tokenizer", "train_tokenizer"}
+NO_LAYERS |= {"GPT2ForInference", "InferenceError", "ready_for_inference"}
+# They take sizes and no tensor of numbers, or run inside of the case that is named.
+NO_CASE = {"causal_mask", "padding_mask", "sinusoidal_positions"}
+CASE_OF = {"dropout": "Dropout", "attention_weights": "scaled_dot_product_attention"}
+TESTED_IN = {"GPT2Block": "tests/transformer_layers/gpt2/test_model.py"}
+# The parts of GPT-2 are layers where they are exported.
+MODULES = [
+    name
+    for _, name, _ in pkgutil.walk_packages(transformer_layers.__path__, "transformer_layers.")
+    if not name.startswith("transformer_layers.gpt2.")
+]
+
+
+def classes_of_layers() -> dict[str, str]:
+    """The module of each public class of layers, exported or not."""
+    modules = [importlib.import_module(name) for name in MODULES]
+    return {
+        name: module.__name__
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, nn.Module)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
+    }
+
+
+CLASSES = classes_of_layers()
+NAMES = sorted((set(transformer_layers.__all__) - NO_LAYERS) | set(LAYERS) | set(CLASSES))
+
+
+def what_is_missing(name: str) -> list[str]:
+    """What a layer has not, and where it belongs, a line for each."""
+    missing = []
+    if name not in transformer_layers.__all__:
+        missing.append("src/transformer_layers/__init__.py does not export it in __all__")
+    tests = TESTED_IN.get(name) or file_of_tests(name)
+    if not (ROOT / tests).is_file():
+        missing.append(f"there is no {tests}")
+    cases = {case.name.split(" ")[0] for case in CASES}
+    if name not in NO_CASE and CASE_OF.get(name, name) not in cases:
+        missing.append("tests/transformer_layers/layer_cases.py has no case of it")
+    if name not in LAYERS:
+        missing.append("no module of src/layer_checks/checks makes a Layer of its name")
+        missing.append("no module of src/layer_checks/wrong has wrong versions of it")
+    else:
+        if all(each.weak for each in LAYERS[name].checks):
+            missing.append("src/layer_checks/checks declares no check of it")
+        number = len(LAYERS[name].wrong_versions)
+        if number < 6:
+            missing.append(f"src/layer_checks/wrong declares {number} wrong versions, not 6")
+    return missing + what_the_book_lacks(name)
+
+
+def file_of_tests(name: str) -> str:
+    """The file of its tests, as `tests/` mirrors `src/`."""
+    layer = getattr(transformer_layers, name, None)
+    module = CLASSES.get(name) or getattr(layer, "__module__", "transformer_layers.<its module>")
+    folder, _, stem = module.rpartition(".")
+    return f"tests/{folder.replace('.', '/')}/test_{stem}.py"
+
+
+def what_the_book_lacks(name: str) -> list[str]:
+    """What the API page and the table of contents have not."""
+    page = (ROOT / API).read_text(encoding="utf-8")
+    entry = re.search(rf"^\.\. auto(class|function):: {name}\n(?P<body>(\n| .*\n)*)", page, re.M)
+    if entry is None:
+        return [f"{API} does not list it", f"{API} names no chapter of it"]
+    chapter = re.search(r":Chapter: :doc:`\.\./(?P<page>[^`]+)`", entry["body"])
+    if chapter is None:
+        return [f"{API} names no chapter of it"]
+    file = f"  - file: {chapter['page']}\n"
+    if file not in (ROOT / "book/_toc.yml").read_text(encoding="utf-8"):
+        return [f"book/_toc.yml has no line for its chapter, {chapter['page']}"]
+    texts = (ROOT / "book" / f"{chapter['page']}{suffix}" for suffix in (".md", ".rst"))
+    if not any(name in text.read_text(encoding="utf-8") for text in texts if text.is_file()):
+        return [f"its chapter, book/{chapter['page']}, does not name it"]
+    return []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_of_a_layer_is_missing(name: str) -> None:
+    missing = what_is_missing(name)
+    assert missing == [], "\n  ".join([f"{name} is not whole:", *missing])
+
+
+def test_what_is_no_layer_is_exported_and_has_no_checks() -> None:
+    assert set(transformer_layers.__all__) >= NO_LAYERS
+    assert not NO_LAYERS & set(LAYERS)
+
+
+def test_all_that_a_new_layer_lacks_is_named() -> None:
+    assert what_is_missing("ScaleNorm") == [
+        "src/transformer_layers/__init__.py does not export it in __all__",
+        "there is no tests/transformer_layers/test_<its module>.py",
+        "tests/transformer_layers/layer_cases.py has no case of it",
+        "no module of src/layer_checks/checks makes a Layer of its name",
+        "no module of src/layer_checks/wrong has wrong versions of it",
+        "book/reference/api.md does not list it",
+        "book/reference/api.md names no chapter of it",
+    ]
+
+
+def test_what_is_forgotten_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LAYERS["LayerNorm"], "wrong_versions", ())
+    monkeypatch.setattr(LAYERS["LayerNorm"], "checks", LAYERS["LayerNorm"].checks[:2])
+    monkeypatch.setattr(transformer_layers, "__all__", ["RMSNorm"])
+    assert what_is_missing("LayerNorm") == [
+        "src/transformer_layers/__init__.py does not export it in __all__",
+        "src/layer_checks/checks declares no check of it",
+        "src/layer_checks/wrong declares 0 wrong versions, not 6",
+    ]
