@@ -8,7 +8,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check mutants fuzz draws benchmark accept lab clean
+.PHONY: help book test check wheels mutants fuzz draws benchmark accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -34,6 +34,10 @@ check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+wheels: $(VENV)/installed ## build both distributions, try each by itself (VERSIONS=newest: not the oldest declared)
+	@echo "== Building the wheels, and trying each in an empty environment"
+	$(BIN)/python -m tests.distributions $(if $(filter newest,$(VERSIONS)),--newest)
 
 mutants: $(VENV)/installed ## print which check and which test notices which wrong version
 	$(BIN)/python -m layer_checks
