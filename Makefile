@@ -3,12 +3,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEPENDENCIES ?= --requirement requirements.txt
 STRICT := -W -n --keep-going
 # Two pytest workers already fill two cores: one thread each keeps them out of each other's way.
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check mutants fuzz draws benchmark accept lab clean
+.PHONY: help book test check quick wheels mutants fuzz draws benchmark accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -18,7 +19,7 @@ $(VENV)/installed: requirements.txt pyproject.toml src/verified_book/pyproject.t
 		f"Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is {sys.version.split()[0]}. Try: make PYTHON=python3.11")'
 	@echo "== Setting up $(VENV): a minute or two, once"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check $(DEPENDENCIES)
 	@touch $@
 
 book: $(VENV)/installed ## build the site into book/_build/html
@@ -34,6 +35,13 @@ check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+quick: check ## format, lint, types, spelling, and the tests of the layers: a few minutes
+	$(BIN)/python -m pytest --numprocesses auto $(foreach package,agreement layer_checks transformer_layers,src/$(package) tests/$(package))
+
+wheels: $(VENV)/installed ## build both distributions and try each by itself (newest: VERSIONS=newest)
+	@echo "== Building the wheels, and trying each in an empty environment"
+	$(BIN)/python -m tests.distributions $(if $(filter newest,$(VERSIONS)),--newest)
 
 mutants: $(VENV)/installed ## print which check and which test notices which wrong version
 	$(BIN)/python -m layer_checks
@@ -55,6 +63,9 @@ accept: $(VENV)/installed ## rewrite the expected outputs from what ran; review 
 lab: $(VENV)/installed ## open the Markdown chapters in JupyterLab, as notebooks
 	$(BIN)/jupytext-config --settings-file $(VENV)/share/jupyter/lab/settings/overrides.json set-default-viewer markdown
 	$(BIN)/jupyter lab book/
+
+hooks: $(VENV)/installed ## hold every commit to what `make check` says, before it is made
+	$(BIN)/pre-commit install
 
 clean: ## remove everything that was built
 	rm -rf book/_build book/conf.py .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

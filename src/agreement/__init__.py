@@ -7,7 +7,6 @@ https://aclanthology.org/Q16-1037/).
 
 from agreement.language import NOUNS, WORDS, decode, encode, right_verb, sentences
 from agreement.model import trained_model
-
-__version__ = "0.1.0"
+from transformer_layers import __version__ as __version__
 
 __all__ = ["NOUNS", "WORDS", "decode", "encode", "right_verb", "sentences", "trained_model"]

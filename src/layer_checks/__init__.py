@@ -8,6 +8,7 @@ from layer_checks.gradients import same_gradients
 from layer_checks.registry import wrong_version, wrong_versions
 from layer_checks.report import Report, check
 from layer_checks.strength import counted, every_half, over_all, over_draws, over_search
+from transformer_layers import __version__ as __version__
 
 __all__ = [
     "DetectionTable",

@@ -27,6 +27,8 @@ from transformer_layers.positions import sinusoidal_positions
 from transformer_layers.positionwise_feed_forward import PositionwiseFeedForward
 from transformer_layers.rms_norm import RMSNorm
 
+__version__ = "0.1.0"
+
 __all__ = [
     "GPT2",
     "BatchNorm1d",

@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -281,7 +282,10 @@ def test_the_layout_in_memory_does_not_matter(case, training):
 
 def train_on_one_rank(rank: int, folder: str, cases: list[int]) -> None:
     """Writes each layer's gradients after one step of two ranks, which hold half a batch each."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    # Two ranks on one machine need no network, and its name may stand for no address.
+    names = {name for _, name in socket.if_nameindex()} if os.name == "posix" else set()
+    if loopback := {"lo", "lo0"} & names:  # Linux's name, and that of the BSDs and macOS
+        os.environ["GLOO_SOCKET_IFNAME"] = loopback.pop()
     torch.set_num_threads(1)
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2

@@ -7,7 +7,6 @@ message has the number of the mutation, which is its seed.
 import copy
 import json
 import random
-import resource
 import struct
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from collections import Counter
 import pytest
 import torch
 
+from tests.transformer_layers import memory
 from tests.transformer_layers.gpt2.files.examples import random_weights, write_folder, write_shards
 from transformer_layers import GPT2Config
 from transformer_layers.gpt2.files.checkpoint import read_checkpoint
@@ -276,7 +276,7 @@ def table(outcomes):
 def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path):
     folders = whole_checkpoints(tmp_path)
     originals = [{path.name: path.read_bytes() for path in each.iterdir()} for each in folders]
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = memory.peak()
     outcomes = Counter()
     for seed in range(MUTATIONS):
         which = seed % len(folders)
@@ -284,8 +284,7 @@ def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path):
             outcomes[mutate_and_read(folders[which], originals[which], seed)] += 1
         except BaseException as error:
             raise AssertionError(f"mutation {seed} of {folders[which].name}: {error!r}") from error
-    # KiB on Linux; bytes on macOS, where this bound is the stricter.
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 200 * 1024
+    assert memory.peak() - before < 200 * 2**20
     for folder in folders:
         read_checkpoint(folder)
     print(table(outcomes))  # pytest -s shows it
