@@ -269,8 +269,9 @@ class GPT2(nn.Module):
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If the files are not those of a GPT-2 that this class computes, or are
-                damaged; the message names what is wrong. Pickle files are refused.
+            ValueError: If the files are not those of a GPT-2 that this class computes, are damaged,
+                or do not belong together; the message names what is wrong. Pickle files are
+                refused.
         """
         config, weights = read_checkpoint(name_or_folder)
         with torch.device("meta"):
@@ -281,12 +282,16 @@ class GPT2(nn.Module):
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Writes what :meth:`from_pretrained` and `transformers.GPT2LMHeadModel` load.
 
+        Whoever else saves there, and wherever the process is killed: :meth:`from_pretrained` finds
+        the model from before, or this one.
+
         Args:
             folder: Where `config.json` and `model.safetensors` are written; made if needed.
 
         Raises:
             OSError: If a file cannot be written.
-            ValueError: If the weights are not of one floating dtype, or on the meta device.
+            ValueError: If the weights are not of one floating dtype, or on the meta device, or
+                `folder` is the empty text.
 
         Examples:
             >>> import tempfile

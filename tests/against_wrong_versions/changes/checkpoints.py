@@ -159,8 +159,8 @@ _SAFETENSORS_FILE = (
     Change(
         "gpt2/files/safetensors_file",
         "length of the header read from the wrong end",
-        '"little"',
-        '"big"',
+        'raw.read(8), "little")',
+        'raw.read(8), "big")',
     ),
     Change(
         "gpt2/files/safetensors_file",
@@ -541,7 +541,7 @@ _FOLDER = (
     Change(
         "gpt2/files/folder",
         "shards closed before they are read",
-        "found = stack.enter_context(open_tensors(path))\n        for",
+        "found, _ = stack.enter_context(open_tensors(path))\n        for",
         "with open_tensors(path) as found:\n            pass\n        for",
     ),
     Change(
@@ -681,8 +681,8 @@ _CHECKPOINT = (
     Change(
         "gpt2/files/checkpoint",
         "sizes looked for in another file",
-        "config = read_config(folder / CONFIG)",
-        "config = read_config(folder / CONFIG.upper())",
+        "path = folder / CONFIG\n",
+        "path = folder / CONFIG.upper()\n",
     ),
     Change(
         "gpt2/model",
@@ -715,71 +715,160 @@ _CHECKPOINT = (
         '    require_weights(weights, config, "weights")\n',
         '    Path(folder).mkdir(exist_ok=True)\n    require_weights(weights, config, "weights")\n',
     ),
-    Change("gpt2/files/checkpoint", "parents not made", "parents=True, ", ""),
-    Change(
-        "gpt2/files/checkpoint",
-        "a file in the folder's place not noticed",
-        "    folder.mkdir(parents=True, exist_ok=True)\n",
-        "    if not folder.exists():\n        folder.mkdir(parents=True)\n",
-    ),
     Change(
         "gpt2/files/checkpoint",
         "keys without the prefix",
         "stored = {PREFIX + key: weight",
         "stored = {key: weight",
     ),
-    Change(
-        "gpt2/files/checkpoint",
-        "no format named",
-        ', metadata={"format": "pt"}',
-        "",
-    ),
+    Change("gpt2/files/checkpoint", "no format named", '"format": "pt", ', ""),
+    Change("gpt2/files/checkpoint", "no config in the weights", ", CONFIG: text}", "}"),
     Change(
         "gpt2/files/checkpoint",
         "weights written over in their place",
-        "save_file(stored, Path(unfinished, WEIGHTS), metadata",
-        "save_file(stored, Path(folder, WEIGHTS), metadata",
+        "write_tensors(unfinished / WEIGHTS,",
+        "write_tensors(Path(folder) / WEIGHTS,",
     ),
     Change(
         "gpt2/files/checkpoint",
-        "weights in place before the config is written",
-        "        write_config(Path(unfinished, CONFIG),",
-        "        shutil.copyfile(Path(unfinished, WEIGHTS), folder / WEIGHTS)\n"
-        "        write_config(Path(unfinished, CONFIG),",
+        "config written over in its place",
+        "(unfinished / CONFIG).write_text(",
+        "(Path(folder) / CONFIG).write_text(",
+    ),
+    # A config that the weights hold
+    Change(
+        "gpt2/files/checkpoint",
+        "the config beside the weights counts",
+        "if beside is None or beside == config:\n        return config",
+        "if beside is not None:\n        return beside",
     ),
     Change(
         "gpt2/files/checkpoint",
-        "unfinished files stay",
-        'with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as unfinished:',
-        'for unfinished in [tempfile.mkdtemp(dir=folder, prefix=".unfinished-")]:',
+        "another config passes",
+        "if beside is None or beside == config:",
+        "if True:",
     ),
     Change(
         "gpt2/files/checkpoint",
-        "weights for their owner only",
-        "        shutil.copymode(Path(unfinished, CONFIG), Path(unfinished, WEIGHTS))\n",
-        "",
+        "the config beside the weights is needed",
+        "if beside is None or beside == config:",
+        "if beside == config:",
     ),
     Change(
         "gpt2/files/checkpoint",
-        "errors of the library passed on",
-        "except SafetensorError as error:",
-        "except NotImplementedError as error:",
+        "any config that was left counts",
+        "if any(_config_in(left) == config for left",
+        "if any(_config_in(left) for left",
     ),
     Change(
         "gpt2/files/checkpoint",
-        "not made contiguous",
-        "weight.detach().contiguous()",
-        "weight.detach()",
+        "all sizes in the error",
+        " if a != b)",
+        ")",
     ),
     Change(
         "gpt2/files/checkpoint",
-        "weights that share memory",
-        "weight.clone() if storage in storages else weight",
-        "weight",
+        "read only once",
+        "if pause == PAUSES[-1]:",
+        "if pause == PAUSES[0]:",
+    ),
+    Change(
+        "gpt2/files/checkpoint",
+        "weights that were replaced not noticed",
+        "if not stored.are_in_place():",
+        "if not stored.opened:",
     ),
     _EPSILON_NOT_WRITTEN,
     _THE_PATH_AS_IT_WAS_GIVEN,
     _THE_LAST_SHARD_ONLY,
+)
+
+_ASIDE = (
+    Change("gpt2/files/aside", "parents not made", "parents=True, ", ""),
+    Change(
+        "gpt2/files/aside",
+        "the working directory",
+        "    require_named(folder)\n",
+        "",
+        select="empty",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "what others left stays",
+        '    names = {path.name for path in unfinished.glob("*")}\n',
+        "    names = {path.name for path in unfinished.glob('*')}\n    return\n",
+        select="left_is_removed or threads",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "everything in the folder removed",
+        "for name in names & {*CHECKPOINT, *TOKENIZER}:",
+        "for name in names:",
+        select="left_is_removed",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "what another is writing removed",
+        "fcntl.flock(descriptor, fcntl.LOCK_EX)",
+        "fcntl.flock(descriptor, fcntl.LOCK_SH)",
+        select="another_is_writing",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "cleaned without a lock",
+        "            yield locked\n",
+        "            yield True\n",
+        select="no_locks",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "the first file alone counts as left behind",
+        "if not (path.parent / pair.first).exists()]",
+        "if path.exists()]",
+        select="left_behind",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "the second file removed before both are replaced",
+        "if not between and names in ({CHECKPOINT.second}, {TOKENIZER.second}):",
+        "if not names:",
+        select="kill",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "the second file first",
+        "            for name in pair:\n                os.replace(",
+        "            for name in reversed(pair):\n                os.replace(",
+        select="kill or on_the_disk",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "not flushed",
+        "                _flush(unfinished / name)\n",
+        "                pass\n",
+        select="disk",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "names not flushed",
+        "            _flush(folder)\n",
+        "            pass\n",
+        select="on_the_disk",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "a folder that cannot be flushed is an error",
+        "        with suppress(OSError):  # not every system can\n",
+        "        with suppress(KeyError):\n",
+        select="cannot_be_flushed",
+    ),
+    Change(
+        "gpt2/files/aside",
+        "errors do not name the file",
+        "            if isinstance(error, OSError):",
+        "            if isinstance(error, KeyError):",
+        select="full_disk",
+    ),
 )
 
 # One test, of some seconds: a change for each part of the reading.
@@ -799,6 +888,7 @@ _MUTATIONS = (
 )
 
 CHECKPOINTS = {
+    "gpt2/files/aside": _ASIDE,
     "gpt2/files/checkpoint": _CHECKPOINT,
     "gpt2/files/config_file": _CONFIG_FILE,
     "gpt2/files/folder": _FOLDER,
