@@ -542,7 +542,7 @@ _FOLDER = (
         "gpt2/files/folder",
         "shards closed before they are read",
         "found, _ = stack.enter_context(open_tensors(path))\n        for",
-        "with open_tensors(path) as found:\n            pass\n        for",
+        "with open_tensors(path) as (found, _):\n            pass\n        for",
     ),
     Change(
         "gpt2/files/folder",
@@ -802,7 +802,7 @@ _ASIDE = (
     Change(
         "gpt2/files/aside",
         "everything in the folder removed",
-        "for name in names & {*CHECKPOINT, *TOKENIZER}:",
+        "for name in reversed(pair):",
         "for name in names:",
         select="left_is_removed",
     ),

@@ -148,8 +148,9 @@ def _remove(unfinished: Path, between: bool) -> None:
     if not between and names in ({CHECKPOINT.second}, {TOKENIZER.second}):
         return
     with suppress(OSError):
-        for name in names & {*CHECKPOINT, *TOKENIZER}:
-            (unfinished / name).unlink()
+        for pair in (CHECKPOINT, TOKENIZER):
+            for name in reversed(pair):  # a second file must not be left alone by a kill here
+                (unfinished / name).unlink(missing_ok=True)
         unfinished.rmdir()
 
 
