@@ -12,7 +12,6 @@ from transformer_layers.dropout import Dropout
 from transformer_layers.gpt2.block import GPT2Block
 from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.gpt2.config import GPT2Config
-from transformer_layers.gpt2.files.checkpoint import read_checkpoint, write_checkpoint
 from transformer_layers.gpt2.sampling import evaluating, next_token, require_sampling
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_integers, require_size
@@ -273,6 +272,8 @@ class GPT2(nn.Module):
                 or do not belong together; the message names what is wrong. Pickle files are
                 refused.
         """
+        from transformer_layers.gpt2.files.checkpoint import read_checkpoint  # imports safetensors
+
         config, weights = read_checkpoint(name_or_folder)
         with torch.device("meta"):
             model = cls(config)
@@ -301,6 +302,8 @@ class GPT2(nn.Module):
             ...     GPT2.from_pretrained(folder).config == config
             True
         """
+        from transformer_layers.gpt2.files.checkpoint import write_checkpoint
+
         write_checkpoint(folder, self.config, self.state_dict())
 
     def _past(self, ids: Tensor, caches: Sequence[KeyValueCache] | None) -> int:
