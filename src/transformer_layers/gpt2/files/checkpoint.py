@@ -107,9 +107,9 @@ def _open(folder: Path) -> Iterator[tuple[GPT2Config, Path, dict[str, StoredTens
         with open_weights(folder) as stored:
             try:
                 config = _config_of(stored, folder)
-            except _MixedFilesError:
+            except _MixedFilesError as error:
                 if pause == PAUSES[-1]:
-                    raise
+                    raise ValueError(str(error)) from None
             else:
                 yield config, stored.source, stored.tensors
                 return

@@ -213,8 +213,9 @@ def ready_for_inference(
     * `torch.int8`: by FBGEMM or what torch has in its place: each column of a weight is rounded
       to 127 steps to either side of 0, each input of a product to 128 steps.
 
-    The last two are dynamic quantization, which torch 2.13 still has and will remove; its
-    successor is a package of its own, torchao.
+    The last two are dynamic quantization, which torch 2.13 still has and will remove. Its
+    successor, torchao, is a package of its own; on a CPU it is slower than float32 unless the model
+    is compiled.
 
     Args:
         model: The model, on the CPU; it is not changed.
