@@ -99,12 +99,12 @@ def _of_body(
 ) -> Callable[Concatenate["GPT2ForInference", _Arguments], _Result]:
     """A method of :class:`GPT2`, done by the body."""
 
-    @functools.wraps(method)
     def by_body(
-        self: "GPT2ForInference", *arguments: _Arguments.args, **options: _Arguments.kwargs
+        self: "GPT2ForInference", /, *arguments: _Arguments.args, **options: _Arguments.kwargs
     ) -> _Result:
         return getattr(self.body, method.__name__)(*arguments, **options)
 
+    functools.update_wrapper(by_body, method)
     return by_body
 
 
