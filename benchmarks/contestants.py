@@ -6,8 +6,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from transformer_layers import GPT2, GPT2Config
-from transformer_layers.gpt2.inference.model import GPT2ForInference, ready_for_inference
+from transformer_layers import GPT2, GPT2Config, GPT2ForInference, ready_for_inference
 
 THEIRS = "transformers"
 OURS = "GPT2"
@@ -24,7 +23,7 @@ class Contestant:
     """A model and how it is called.
 
     Attributes:
-        model: A :class:`GPT2`, or a `GPT2LMHeadModel` of `transformers`.
+        model: A :class:`GPT2`, one made ready, or a `GPT2LMHeadModel` of `transformers`.
     """
 
     model: nn.Module
@@ -32,14 +31,14 @@ class Contestant:
     @torch.no_grad()
     def forward(self, ids: Tensor) -> Tensor:
         """The logits at all positions."""
-        if isinstance(self.model, GPT2):
+        if isinstance(self.model, GPT2 | GPT2ForInference):
             return self.model(ids)
         return self.model(ids, use_cache=False).logits
 
     def forward_and_backward(self, ids: Tensor) -> Tensor:
         """The loss, after the gradients of all weights were computed."""
         self.model.zero_grad(set_to_none=True)
-        if isinstance(self.model, GPT2):
+        if isinstance(self.model, GPT2 | GPT2ForInference):
             loss = self.model.loss(ids)
         else:
             loss = self.model(ids, labels=ids, use_cache=False).loss
@@ -48,7 +47,7 @@ class Contestant:
 
     def generate(self, ids: Tensor, new: int) -> Tensor:
         """The tokens and `new` more, the most likely ones, with a cache of keys and values."""
-        if isinstance(self.model, GPT2):
+        if isinstance(self.model, GPT2 | GPT2ForInference):
             return self.model.generate(ids, new)
         return self.model.generate(ids, max_new_tokens=new, min_new_tokens=new, do_sample=False)
 

@@ -1,5 +1,8 @@
 """The layers of the book, each a definition that reads as its equation, and GPT-2 made of them."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from transformer_layers.activations import gelu, gelu_tanh
 from transformer_layers.attention.definition import attention_weights, scaled_dot_product_attention
 from transformer_layers.attention.masks import causal_mask, padding_mask
@@ -13,19 +16,21 @@ from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.gpt2.config import GPT2Config
 from transformer_layers.gpt2.conv1d import Conv1D
 from transformer_layers.gpt2.feed_forward import FeedForward
-from transformer_layers.gpt2.inference.model import (
-    GPT2ForInference,
-    InferenceError,
-    ready_for_inference,
-)
 from transformer_layers.gpt2.model import GPT2
 from transformer_layers.gpt2.sampling import next_token_distribution
-from transformer_layers.gpt2.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 from transformer_layers.layer_norm import LayerNorm
 from transformer_layers.penalties import l1_penalty, l2_penalty, soft_threshold
 from transformer_layers.positions import sinusoidal_positions
 from transformer_layers.positionwise_feed_forward import PositionwiseFeedForward
 from transformer_layers.rms_norm import RMSNorm
+
+if TYPE_CHECKING:
+    from transformer_layers.gpt2.inference.model import (
+        GPT2ForInference,
+        InferenceError,
+        ready_for_inference,
+    )
+    from transformer_layers.gpt2.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 __version__ = "0.1.0"
 
@@ -64,3 +69,27 @@ __all__ = [
     "soft_threshold",
     "train_tokenizer",
 ]
+
+# Imported when they are asked for: the first three need torch's quantized layers, which are to be
+# removed, the others a library of their own.
+_LATER = {
+    "GPT2ForInference": "transformer_layers.gpt2.inference.model",
+    "InferenceError": "transformer_layers.gpt2.inference.model",
+    "ready_for_inference": "transformer_layers.gpt2.inference.model",
+    "Tokenizer": "transformer_layers.gpt2.tokenizer",
+    "load_tokenizer": "transformer_layers.gpt2.tokenizer",
+    "train_tokenizer": "transformer_layers.gpt2.tokenizer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is imported when it is asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(importlib.import_module(_LATER[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """The names that there are, imported yet or not."""
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,6 @@ from transformer_layers.dropout import Dropout
 from transformer_layers.gpt2.block import GPT2Block
 from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.gpt2.config import GPT2Config
-from transformer_layers.gpt2.files.checkpoint import read_checkpoint, write_checkpoint
 from transformer_layers.gpt2.sampling import evaluating, next_token, require_sampling
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_integers, require_size
@@ -269,9 +268,12 @@ class GPT2(nn.Module):
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If the files are not those of a GPT-2 that this class computes, or are
-                damaged; the message names what is wrong. Pickle files are refused.
+            ValueError: If the files are not those of a GPT-2 that this class computes, are damaged,
+                or do not belong together; the message names what is wrong. Pickle files are
+                refused.
         """
+        from transformer_layers.gpt2.files.checkpoint import read_checkpoint  # imports safetensors
+
         config, weights = read_checkpoint(name_or_folder)
         with torch.device("meta"):
             model = cls(config)
@@ -281,12 +283,16 @@ class GPT2(nn.Module):
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Writes what :meth:`from_pretrained` and `transformers.GPT2LMHeadModel` load.
 
+        Whoever else saves there, and wherever the process is killed: :meth:`from_pretrained` finds
+        the model from before, or this one.
+
         Args:
             folder: Where `config.json` and `model.safetensors` are written; made if needed.
 
         Raises:
             OSError: If a file cannot be written.
-            ValueError: If the weights are not of one floating dtype, or on the meta device.
+            ValueError: If the weights are not of one floating dtype, or on the meta device, or
+                `folder` is the empty text.
 
         Examples:
             >>> import tempfile
@@ -296,6 +302,8 @@ class GPT2(nn.Module):
             ...     GPT2.from_pretrained(folder).config == config
             True
         """
+        from transformer_layers.gpt2.files.checkpoint import write_checkpoint
+
         write_checkpoint(folder, self.config, self.state_dict())
 
     def _past(self, ids: Tensor, caches: Sequence[KeyValueCache] | None) -> int:

@@ -1,7 +1,10 @@
 """GPT-2's tokenizer: from text to tokens and back."""
 
+import hashlib
 import json
 import os
+import re
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -11,10 +14,20 @@ from jaxtyping import Int
 from tokenizers import decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
-from transformer_layers.gpt2.files.json_file import read_json_object
+from transformer_layers.gpt2.files.aside import (
+    PAUSES,
+    TOKENIZER,
+    left_behind,
+    require_named,
+    saving,
+)
+from transformer_layers.gpt2.files.json_file import read_json_object, shown
 from transformer_layers.validation import require_integers, require_size
 
 END_OF_TEXT = "<|endoftext|>"
+_VERSION = "#version: 0.2"
+_SEAL = re.compile(re.escape(_VERSION) + " - SHA-256 of vocabulary and merges: ([0-9a-f]{64})")
+_SPECIAL = re.compile("<.+>")  # a token that no merge makes, such as the end of a text
 _BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())  # a printable character for each byte
 
 
@@ -41,8 +54,9 @@ class Tokenizer:
         end_of_text: Number of the token `<|endoftext|>`.
 
     Raises:
-        ValueError: If the numbers are not 0, 1, 2, ..., a byte or `<|endoftext|>` has none, or a
-            merge has a token, or makes one, that is not in `vocab`.
+        ValueError: If the numbers are not 0, 1, 2, ..., a byte or `<|endoftext|>` has none, a
+            merge has a token, or makes one, that is not in `vocab`, or no merge makes a token of
+            two bytes or more. Names in angle brackets need none: they are of special tokens.
 
     Examples:
         >>> tokenizer = train_tokenizer(["low lower lowest"], vocab_size=260)
@@ -105,14 +119,24 @@ class Tokenizer:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes `vocab.json` and `merges.txt`, which `load_tokenizer` and `transformers` load.
 
+        Both are written whole under other names before they take their own. By the first line of
+        `merges.txt`, which others skip, :func:`load_tokenizer` knows whether they belong together.
+
         Args:
             folder: Where they are written; made if needed.
+
+        Raises:
+            OSError: If a file cannot be written.
+            ValueError: If `folder` is the empty text.
         """
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        seal = (
+            f"{_VERSION} - SHA-256 of vocabulary and merges: {_digest(self._vocab, self._merges)}"
+        )
+        lines = [seal, *(f"{first} {second}" for first, second in self._merges), ""]
         vocab = json.dumps(self._vocab, ensure_ascii=False)
-        (Path(folder) / "vocab.json").write_text(vocab, encoding="utf-8")
-        lines = ["#version: 0.2", *(f"{first} {second}" for first, second in self._merges), ""]
-        (Path(folder) / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+        with saving(folder, TOKENIZER) as unfinished:
+            (unfinished / TOKENIZER.first).write_text("\n".join(lines), encoding="utf-8")
+            (unfinished / TOKENIZER.second).write_text(vocab, encoding="utf-8")
 
 
 def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
@@ -126,7 +150,8 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
 
     Raises:
         FileNotFoundError: If one of the files is not there.
-        ValueError: If a file is damaged, or the two do not fit; the message names it.
+        ValueError: If a file is damaged, or the two do not fit; the message names it. Or if
+            `folder` is the empty text.
 
     Examples:
         >>> import tempfile
@@ -135,17 +160,28 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
         ...     load_tokenizer(folder).encode("low lows")
         tensor([257, 258,  82])
     """
-    vocab_path, merges_path = Path(folder) / "vocab.json", Path(folder) / "merges.txt"
+    require_named(folder)
+    merges_path, vocab_path = (Path(folder) / name for name in TOKENIZER)
     for path in (vocab_path, merges_path):
         if not path.is_file():
             raise FileNotFoundError(
                 f"there is no {path}; a tokenizer's folder has vocab.json and merges.txt"
             )
-    vocab, merges = read_json_object(vocab_path), _read_merges(merges_path)
-    try:
-        return Tokenizer(vocab, merges)
-    except ValueError as error:
-        raise ValueError(f"no tokenizer can be made of the files in {folder}: {error}") from error
+    for pause in PAUSES:
+        seal, merges = _read_merges(merges_path)
+        for path in (vocab_path, *left_behind(Path(folder), TOKENIZER)):
+            vocab = _vocab_in(path)
+            if vocab is not None and (seal is None or seal == _digest(vocab, merges)):
+                try:
+                    return Tokenizer(vocab, merges)
+                except ValueError as error:
+                    what = f"no tokenizer can be made of vocab.json and merges.txt in {folder}"
+                    raise ValueError(f"{what}: {error}") from error
+        time.sleep(pause)  # a process that saves may have replaced one of them
+    raise ValueError(
+        f"{merges_path}: says in its first line that it was saved with another vocab.json, or with "
+        f"other merges; if you changed them on purpose, make that line {_VERSION!r}"
+    )
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -227,13 +263,36 @@ def _require_merges(vocab: dict[str, int], merges: list[tuple[str, str]]) -> Non
                 raise ValueError(
                     f"merge {i} is of {first!r} and {second!r}, but the vocabulary has no {token!r}"
                 )
+    made = {first + second for first, second in merges}
+    unmade = [token for token in vocab if len(token) > 1 and token not in made]
+    unmade = [token for token in unmade if not _SPECIAL.fullmatch(token)]
+    if unmade:
+        raise ValueError(
+            f"no merge makes the token {shown(unmade[0])}, and {len(unmade) - 1} others, so that "
+            "no text would have them; the list of merges was cut short, or is of another vocabulary"
+        )
 
 
-def _read_merges(path: Path) -> list[tuple[str, str]]:
+def _digest(vocab: Mapping[str, int], merges: list[tuple[str, str]]) -> str:
+    content = json.dumps([sorted(vocab.items()), merges])
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _vocab_in(path: Path) -> dict[str, int] | None:
+    """The vocabulary in a file; None if a process that saves has just moved it."""
+    try:
+        return read_json_object(path)
+    except FileNotFoundError:
+        return None
+
+
+def _read_merges(path: Path) -> tuple[str | None, list[tuple[str, str]]]:
+    """The digest that the first line has, if it has one, and the merges."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: cannot be read as text in UTF-8: {error}") from error
+    seal = _SEAL.fullmatch(lines[0])
     if lines[0].startswith("#version"):
         lines[0] = ""
     merges = []
@@ -246,4 +305,4 @@ def _read_merges(path: Path) -> list[tuple[str, str]]:
             )
         if line != "":
             merges.append((tokens[0], tokens[1]))
-    return merges
+    return seal and seal[1], merges

@@ -172,13 +172,77 @@ TOKENIZER = (
         '"texts[0]"',
     ),
     # Files
-    Change("gpt2/tokenizer", "parents not made", "parents=True, ", ""),
-    Change("gpt2/tokenizer", "files not written over", "exist_ok=True", "exist_ok=False"),
+    Change(
+        "gpt2/tokenizer",
+        "merges written over in their place",
+        "(unfinished / TOKENIZER.first).write_text(",
+        "(Path(folder) / TOKENIZER.first).write_text(",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "vocabulary written over in its place",
+        "(unfinished / TOKENIZER.second).write_text(",
+        "(Path(folder) / TOKENIZER.second).write_text(",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "digest without the merges",
+        "json.dumps([sorted(vocab.items()), merges])",
+        "json.dumps(sorted(vocab.items()))",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "digest without the numbers",
+        "json.dumps([sorted(vocab.items()), merges])",
+        "json.dumps([sorted(vocab), merges])",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "digest of the vocabulary in the order of its file",
+        "sorted(vocab.items())",
+        "list(vocab.items())",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "digest not compared",
+        "(seal is None or seal == _digest(vocab, merges))",
+        "seal != 1",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "digest needed",
+        "(seal is None or seal == _digest(vocab, merges))",
+        "seal == _digest(vocab, merges)",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "a vocabulary that a killed process did not come to not looked for",
+        "(vocab_path, *left_behind(Path(folder), TOKENIZER))",
+        "(vocab_path,)",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "tokens that no merge makes",
+        "    if unmade:\n",
+        "    if len(unmade) > 40:\n",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "special tokens need a merge",
+        "if not _SPECIAL.fullmatch(token)]",
+        "if token != END_OF_TEXT]",
+    ),
+    Change(
+        "gpt2/tokenizer",
+        "the working directory read",
+        "    require_named(folder)\n",
+        "",
+    ),
     Change("gpt2/tokenizer", "characters escaped", "ensure_ascii=False", "ensure_ascii=True"),
     Change(
         "gpt2/tokenizer",
         "no line for the version",
-        'lines = ["#version: 0.2", *(',
+        "lines = [seal, *(",
         "lines = [*(",
     ),
     Change(
@@ -232,7 +296,7 @@ TOKENIZER = (
     Change(
         "gpt2/tokenizer",
         "the error does not name the folder",
-        'raise ValueError(f"no tokenizer can be made of the files in {folder}: {error}")',
+        'raise ValueError(f"{what}: {error}")',
         "raise ValueError(str(error))",
     ),
     Change(

@@ -1,16 +1,25 @@
 """GPT-2's tokenizer against that of `transformers`, by hand, and by its laws."""
 
 import copy
+import errno
 import functools
 import itertools
 import json
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.transformer_layers.gpt2.files.savers import (
+    killed_at_each_step,
+    killed_at_random,
+    needs_fork,
+    saver,
+)
 from transformer_layers.gpt2.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 TEXTS = [
@@ -228,7 +237,9 @@ def test_the_files_are_written_as_the_published_ones(tmp_path):
     # The line of the version is not to be left out: GPT-2's own code drops the first line.
     with_merges(("Ġ", "a"), ("Ġa", "b")).save(tmp_path)
     merges = (tmp_path / "merges.txt").read_bytes().decode()
-    assert merges == "#version: 0.2\nĠ a\nĠa b\n"
+    first, rest = merges.split("\n", 1)
+    assert re.fullmatch("#version: 0.2 - SHA-256 of vocabulary and merges: [0-9a-f]{64}", first)
+    assert rest == "Ġ a\nĠa b\n"
     vocab = (tmp_path / "vocab.json").read_bytes().decode()
     assert '"Ġa": 256, "Ġab": 257, "<|endoftext|>": 258}' in vocab
 
@@ -256,6 +267,153 @@ def test_a_merge_may_begin_with_a_number_sign(tmp_path):
     merges = tmp_path / "merges.txt"
     merges.write_text("# #\n# v\n", encoding="utf-8")  # no line for the version
     assert load_tokenizer(tmp_path)._merges == [("#", "#"), ("#", "v")]
+
+
+def test_special_tokens_need_no_merge():
+    vocab = with_merges(("a", "b"))._vocab | {"<pad>": 258}
+    assert Tokenizer(vocab, [("a", "b")]).vocab_size == 259
+
+
+# Two files that are one tokenizer
+
+
+def other():
+    """The same tokens under the same numbers, made in another order."""
+    return Tokenizer(trained()._vocab, trained()._merges[::-1])
+
+
+def encoding_of(folder):
+    """What a loaded tokenizer makes of the texts, or None if it is refused."""
+    try:
+        tokenizer = load_tokenizer(folder)
+    except ValueError:
+        return None
+    return [tokenizer.encode(text).tolist() for text in TEXTS]
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Reading again waits for nobody."""
+    monkeypatch.setattr("transformer_layers.gpt2.tokenizer.PAUSES", (0.0,))
+
+
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_truncated_list_of_merges_is_refused_at_every_length(tmp_path, sealed):
+    small = trained(290)
+    small.save(tmp_path)
+    path = tmp_path / "merges.txt"
+    expected = encoding_of(tmp_path)
+    whole = path.read_bytes()
+    if not sealed:  # as others write it
+        whole = b"#version: 0.2\n" + whole.split(b"\n", 1)[1]
+    loaded = []
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        found = encoding_of(tmp_path)
+        assert found in (None, expected), length
+        if found:
+            loaded.append(length)
+    assert loaded == [len(whole) - 1]  # the last line's end is all that is missing
+
+
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("name", ["vocab.json", "merges.txt"])
+def test_files_of_two_tokenizers_are_refused(tmp_path, name):
+    trained().save(tmp_path / "a")
+    tokenizer = other() if name == "merges.txt" else renumbered()
+    tokenizer.save(tmp_path / "b")
+    (tmp_path / "b" / name).replace(tmp_path / "a" / name)
+    path = tmp_path / "a" / "merges.txt"
+    message = (
+        f"{path}: says in its first line that it was saved with another vocab.json, or with other "
+        "merges; if you changed them on purpose, make that line '#version: 0.2'"
+    )
+    if name == "merges.txt":  # only the digest can tell them apart, and it is that of these merges
+        assert load_tokenizer(tmp_path / "a")._merges == other()._merges
+        lines = path.read_text("utf-8").split("\n")
+        path.write_text("\n".join([lines[0], *lines[2:], ""]), "utf-8")
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        load_tokenizer(tmp_path / "a")
+
+
+def renumbered():
+    """The same tokens, but two have each other's numbers."""
+    vocab = dict(trained()._vocab)
+    vocab["a"], vocab["b"] = vocab["b"], vocab["a"]
+    return Tokenizer(vocab, trained()._merges)
+
+
+def test_reads_again_when_one_was_replaced_meanwhile(tmp_path, monkeypatch):
+    trained().save(tmp_path)
+    renumbered().save(tmp_path / "new")
+    (tmp_path / "new" / "merges.txt").replace(tmp_path / "merges.txt")
+
+    def then(_):
+        (tmp_path / "new" / "vocab.json").replace(tmp_path / "vocab.json")
+
+    monkeypatch.setattr("transformer_layers.gpt2.tokenizer.time.sleep", then)
+    assert load_tokenizer(tmp_path)._vocab == renumbered()._vocab
+
+
+def save_without_end(folder):
+    for tokenizer in itertools.cycle([renumbered(), trained()]):
+        tokenizer.save(folder)
+
+
+def loaded_whole(folder):
+    loaded = load_tokenizer(folder)
+    assert loaded._vocab in (trained()._vocab, renumbered()._vocab)
+    return loaded._vocab["a"]
+
+
+@needs_fork
+def test_a_kill_at_any_step_leaves_a_tokenizer(tmp_path):
+    trained().save(tmp_path)
+    found = []
+    for _ in killed_at_each_step(tmp_path, renumbered().save, tmp_path):
+        found.append(loaded_whole(tmp_path))
+        trained().save(tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["merges.txt", "vocab.json"]
+    assert len(set(found)) == 2
+    assert found[-1] == renumbered()._vocab["a"]
+
+
+@needs_fork
+def test_loads_beside_a_saver_and_after_kills_are_of_one_tokenizer(tmp_path):
+    trained().save(tmp_path)
+    with saver(save_without_end, tmp_path):
+        assert len({loaded_whole(tmp_path) for _ in range(40)}) == 2
+    for _ in killed_at_random(20, 0.02, save_without_end, tmp_path):
+        loaded_whole(tmp_path)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_full_disk_leaves_the_tokenizer_that_was_there(tmp_path, monkeypatch, failing):
+    trained().save(tmp_path)
+    whole, calls = Path.write_text, itertools.count()
+
+    def half(path, text, **options):
+        if next(calls) == failing:
+            whole(path, text[: len(text) // 2], **options)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return whole(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(
+        OSError, match=r"merges\.txt and vocab\.json cannot be written: .* No space"
+    ):
+        renumbered().save(tmp_path)
+    assert loaded_whole(tmp_path) == trained()._vocab["a"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["merges.txt", "vocab.json"]
+
+
+def test_refuses_the_empty_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for use in (trained().save, load_tokenizer):
+        with pytest.raises(ValueError, match="folder must be the name of one, got ''; the working"):
+            use("")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
@@ -299,7 +457,7 @@ def damaged(folder, name, text):
             "vocab.json",
             b'{"a": 0, "b": 2}',
             ValueError,
-            "made of the files in .*: the 2 tokens must be numbered 0 to 1, each number once",
+            "/merges.txt: says in its first line that it was saved with another vocab.json, or",
         ),
         (
             "merges.txt",
@@ -319,7 +477,8 @@ def damaged(folder, name, text):
             "merges.txt",
             b"q z\n",
             ValueError,
-            "made of the files in .*: merge 0 is of 'q' and 'z', but the vocabulary has no 'qz'",
+            "made of vocab.json and merges.txt in .*: merge 0 is of 'q' and 'z', but the "
+            "vocabulary has no 'qz'",
         ),
     ],
 )
@@ -346,6 +505,17 @@ def test_a_missing_folder(tmp_path):
         ({"new": 258}, [], "the 258 tokens must be numbered 0 to 257"),
         ({"ab": 257}, [("a", "b"), ("ab", "c")], "merge 1 is of 'ab' and 'c', .* has no 'abc'"),
         ({"ab": 257}, [("ab", "語")], "merge 0 is of 'ab' and '語', .* has no '語'"),
+        (
+            {"ab": 257},
+            [],
+            "no merge makes the token 'ab', and 0 others, so that no text would have them; the "
+            "list of merges was cut short, or is of another vocabulary",
+        ),
+        (
+            {"abc": 257, "ab": 258},
+            [("a", "b")],
+            "no merge makes the token 'abc', and 0 others",
+        ),
         ({"ab": 257}, [("xy", "a")], "merge 0 is of 'xy' and 'a', .* has no 'xy'"),
     ],
 )

@@ -1,19 +1,27 @@
 """Reading and writing of published checkpoints."""
 
+import dataclasses
 import os
-import shutil
-import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor
 
 from transformer_layers.gpt2.config import GPT2Config
-from transformer_layers.gpt2.files.config_file import read_config, write_config
-from transformer_layers.gpt2.files.folder import CONFIG, WEIGHTS, find_folder, open_weights
-from transformer_layers.gpt2.files.safetensors_file import StoredTensor
+from transformer_layers.gpt2.files.aside import CHECKPOINT, PAUSES, left_behind, saving
+from transformer_layers.gpt2.files.config_file import config_of, config_text, read_config
+from transformer_layers.gpt2.files.folder import (
+    CONFIG,
+    WEIGHTS,
+    StoredWeights,
+    find_folder,
+    open_weights,
+)
+from transformer_layers.gpt2.files.json_file import parse_json_object
+from transformer_layers.gpt2.files.safetensors_file import StoredTensor, write_tensors
 from transformer_layers.gpt2.files.weights import (
     HEAD,
     PREFIX,
@@ -30,6 +38,10 @@ def read_checkpoint(name_or_folder: str | os.PathLike[str]) -> tuple[GPT2Config,
     all are, so that there is either a whole model or an error. Each weight is read once, into
     memory of its own.
 
+    A file of weights that :func:`write_checkpoint` wrote has its config in its header, and another
+    `config.json` beside it is refused. While a process saves there, what is read is the model from
+    before or the one that it saves.
+
     Args:
         name_or_folder: A folder with `config.json` and `model.safetensors`, or the latter's parts
             and `model.safetensors.index.json`; or a name on the Hugging Face hub.
@@ -39,11 +51,10 @@ def read_checkpoint(name_or_folder: str | os.PathLike[str]) -> tuple[GPT2Config,
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the files are damaged, or not those of a GPT-2 that :class:`GPT2` computes.
+        ValueError: If the files are damaged, do not belong together, or are not those of a GPT-2
+            that :class:`GPT2` computes.
     """
-    folder = find_folder(name_or_folder)
-    config = read_config(folder / CONFIG)
-    with open_weights(folder) as (source, tensors):
+    with _open(find_folder(name_or_folder)) as (config, source, tensors):
         stored = without_prefix_and_masks(tensors)
         head = stored.pop(HEAD, None)
         require_weights(stored, config, source)
@@ -71,39 +82,74 @@ def write_checkpoint(
 
     Raises:
         OSError: If a file cannot be written.
-        ValueError: If the weights are not those of a GPT-2 of these sizes, or on the meta device.
+        ValueError: If the weights are not those of a GPT-2 of these sizes, or on the meta device,
+            or `folder` is the empty text.
     """
     require_weights(weights, config, "weights")
     if any(weight.is_meta for weight in weights.values()):
         raise ValueError("weights: on the meta device there are no values to write")
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as unfinished:
-        stored = {PREFIX + key: weight for key, weight in _apart(weights).items()}
-        try:
-            save_file(stored, Path(unfinished, WEIGHTS), metadata={"format": "pt"})
-        except SafetensorError as error:
-            raise OSError(f"{folder / WEIGHTS}: cannot be written: {error}") from error
-        write_config(Path(unfinished, CONFIG), config, weights["wte.weight"].dtype)
-        # The library lets nobody but the owner read its file.
-        shutil.copymode(Path(unfinished, CONFIG), Path(unfinished, WEIGHTS))
-        for name in (WEIGHTS, CONFIG):
-            os.replace(Path(unfinished, name), folder / name)
+    text = config_text(config, weights["wte.weight"].dtype)
+    stored = {PREFIX + key: weight for key, weight in weights.items()}
+    with saving(folder, CHECKPOINT) as unfinished:
+        # Of the remarks, transformers needs the format.
+        write_tensors(unfinished / WEIGHTS, stored, {"format": "pt", CONFIG: text})
+        (unfinished / CONFIG).write_text(text, encoding="utf-8")
+
+
+class _MixedFilesError(ValueError):
+    """Files that do not belong together, for good or while another process saves."""
+
+
+@contextmanager
+def _open(folder: Path) -> Iterator[tuple[GPT2Config, Path, dict[str, StoredTensor]]]:
+    """Opens the weights and finds their config."""
+    for pause in PAUSES:
+        with open_weights(folder) as stored:
+            try:
+                config = _config_of(stored, folder)
+            except _MixedFilesError as error:
+                if pause == PAUSES[-1]:
+                    raise ValueError(str(error)) from None
+            else:
+                yield config, stored.source, stored.tensors
+                return
+        time.sleep(pause)
+
+
+def _config_of(stored: StoredWeights, folder: Path) -> GPT2Config:
+    """The config that the weights hold, if it is that beside them; the latter if they hold none."""
+    path = folder / CONFIG
+    if CONFIG not in stored.remarks:
+        config = read_config(path)
+        if not stored.are_in_place():
+            raise _MixedFilesError(f"{stored.source}: was replaced while it was read; try again")
+        return config
+    entries = parse_json_object(stored.remarks[CONFIG].encode(), stored.source)
+    config = config_of(entries, stored.source)
+    beside = _config_in(path)
+    if beside is None or beside == config:
+        return config
+    if any(_config_in(left) == config for left in left_behind(folder, CHECKPOINT)):
+        return config
+    sizes = [
+        (each.name, getattr(beside, each.name), getattr(config, each.name))
+        for each in dataclasses.fields(config)
+    ]
+    differing = ", ".join(f"{name} is {a}, not {b}" for name, a, b in sizes if a != b)
+    raise _MixedFilesError(
+        f"{path}: not the config that {stored.source.name} was saved with: {differing}. If the "
+        f"weights are the right ones, remove {CONFIG}; they hold theirs"
+    )
+
+
+def _config_in(path: Path) -> GPT2Config | None:
+    try:
+        return read_config(path)
+    except FileNotFoundError:
+        return None
 
 
 def _is_tied(head: StoredTensor, embedding: Tensor) -> bool:
     if (head.dtype, head.shape) != (embedding.dtype, tuple(embedding.shape)):
         return False
     return torch.equal(head.read().view(torch.uint8), embedding.view(torch.uint8))  # NaN too
-
-
-def _apart(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights as the format wants them: contiguous, and no two in the same memory."""
-    storages = set()
-    apart = {}
-    for key, weight in weights.items():
-        weight = weight.detach().contiguous()
-        storage = weight.untyped_storage().data_ptr()
-        apart[key] = weight.clone() if storage in storages else weight
-        storages.add(storage)
-    return apart

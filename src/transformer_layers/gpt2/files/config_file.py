@@ -37,9 +37,6 @@ _COMPUTED: dict[str, tuple[object, ...]] = {
 def read_config(path: Path) -> GPT2Config:
     """Reads the sizes, and refuses what :class:`GPT2` does not compute.
 
-    A size, a dropout or an epsilon that is left out has the default of `transformers.GPT2Config`,
-    which is that of :class:`GPT2Config`. Keys that change no result are ignored.
-
     Args:
         path: The file.
 
@@ -50,7 +47,26 @@ def read_config(path: Path) -> GPT2Config:
         FileNotFoundError: If there is no such file.
         ValueError: If it is not JSON, not the config of a GPT-2, or of one with other options.
     """
-    entries = _with_first_names(read_json_object(path), path)
+    return config_of(read_json_object(path), path)
+
+
+def config_of(entries: dict[str, Any], path: Path) -> GPT2Config:
+    """Takes the sizes out of a config, and refuses what :class:`GPT2` does not compute.
+
+    A size, a dropout or an epsilon that is left out has the default of `transformers.GPT2Config`,
+    which is that of :class:`GPT2Config`. Keys that change no result are ignored.
+
+    Args:
+        entries: What `config.json` holds.
+        path: The file that they come from, for the error.
+
+    Returns:
+        The sizes.
+
+    Raises:
+        ValueError: If they are not the config of a GPT-2, or of one with other options.
+    """
+    entries = _with_first_names(entries, path)
     if entries.get("model_type") != "gpt2":
         raise ValueError(
             f"{path}: model_type must be 'gpt2', got {shown(entries.get('model_type'))}: "
@@ -71,16 +87,18 @@ def read_config(path: Path) -> GPT2Config:
     return config
 
 
-def write_config(path: Path, config: GPT2Config, dtype: torch.dtype) -> None:
-    """Writes the `config.json` of which `transformers.GPT2LMHeadModel` makes the same model.
+def config_text(config: GPT2Config, dtype: torch.dtype) -> str:
+    """The `config.json` of which `transformers.GPT2LMHeadModel` makes the same model.
 
     The two tokens that begin and end a text are those of GPT-2's own vocabulary where that is the
     vocabulary, and none elsewhere.
 
     Args:
-        path: The file.
         config: The sizes.
         dtype: That of the weights.
+
+    Returns:
+        What the file is to hold.
     """
     end_of_text = 50256 if config.vocab_size == 50257 else None
     entries = {
@@ -94,7 +112,7 @@ def write_config(path: Path, config: GPT2Config, dtype: torch.dtype) -> None:
         "model_type": "gpt2",
         **{name: getattr(config, name) for name in _SIZES},
     }
-    path.write_text(json.dumps(entries, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return json.dumps(entries, indent=2, sort_keys=True) + "\n"
 
 
 def _with_first_names(entries: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,15 +47,36 @@ def find_folder(name_or_folder: str | os.PathLike[str]) -> Path:
     )
 
 
+@dataclass(frozen=True)
+class StoredWeights:
+    """Weights in open files.
+
+    Attributes:
+        source: The file, or the index of several.
+        tensors: All tensors by name.
+        remarks: What else the file's header says; nothing for several.
+        opened: Which file it is that was opened.
+    """
+
+    source: Path
+    tensors: dict[str, StoredTensor]
+    remarks: dict[str, str]
+    opened: tuple[int, ...]
+
+    def are_in_place(self) -> bool:
+        """Whether the file has not been replaced since."""
+        return self.opened == _identity(self.source)
+
+
 @contextmanager
-def open_weights(folder: Path) -> Iterator[tuple[Path, dict[str, StoredTensor]]]:
+def open_weights(folder: Path) -> Iterator[StoredWeights]:
     """Opens the file with the weights, or the files that an index names.
 
     Args:
         folder: The checkpoint's folder.
 
     Yields:
-        The file, or the index, and all tensors by name.
+        The weights.
 
     Raises:
         FileNotFoundError: If there is neither, or a file that the index names is missing.
@@ -64,11 +86,19 @@ def open_weights(folder: Path) -> Iterator[tuple[Path, dict[str, StoredTensor]]]
     weights, index = folder / WEIGHTS, folder / INDEX
     with ExitStack() as stack:
         if os.path.isfile(weights):
-            yield weights, stack.enter_context(open_tensors(weights))
+            opened = _identity(weights)
+            tensors, remarks = stack.enter_context(open_tensors(weights))
+            yield StoredWeights(weights, tensors, remarks, opened)
         elif os.path.isfile(index):
-            yield index, _open_shards(index, stack)
+            opened = _identity(index)
+            yield StoredWeights(index, _open_shards(index, stack), {}, opened)
         else:
             _refuse(folder)
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _open_shards(index: Path, stack: ExitStack) -> dict[str, StoredTensor]:
@@ -78,7 +108,7 @@ def _open_shards(index: Path, stack: ExitStack) -> dict[str, StoredTensor]:
         path = index.parent / shard
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{path}: there is no such file, and {index.name} names it")
-        found = stack.enter_context(open_tensors(path))
+        found, _ = stack.enter_context(open_tensors(path))
         for name in found:
             if places.get(name) != shard:
                 place = shown(places.get(name, "no file"))

@@ -1,6 +1,9 @@
 """Tensors in files of the safetensors format."""
 
-from collections.abc import Iterator
+import ctypes
+import json
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,7 @@ _FLOATING = {
     "F16": torch.float16,
     "BF16": torch.bfloat16,
 }
+_NAMES = {dtype: name for name, dtype in _FLOATING.items()}
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class StoredTensor:
 
 
 @contextmanager
-def open_tensors(path: Path) -> Iterator[dict[str, StoredTensor]]:
+def open_tensors(path: Path) -> Iterator[tuple[dict[str, StoredTensor], dict[str, str]]]:
     """Opens a file of the safetensors format, https://github.com/huggingface/safetensors.
 
     It is eight bytes with the header's length, the header in JSON, which has the dtype, the shape
@@ -67,7 +71,7 @@ def open_tensors(path: Path) -> Iterator[dict[str, StoredTensor]]:
         path: The file, which must exist.
 
     Yields:
-        The tensors by name.
+        The tensors by name, and the remarks that whoever wrote the file left in its header.
 
     Raises:
         ValueError: If the file is damaged, or of another format.
@@ -84,7 +88,36 @@ def open_tensors(path: Path) -> Iterator[dict[str, StoredTensor]]:
             tensors[name] = StoredTensor(
                 name, _FLOATING.get(dtype, dtype), tuple(part.get_shape()), path, file
             )
-        yield tensors
+        yield tensors, file.metadata() or {}
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], remarks: Mapping[str, str]) -> None:
+    """Writes a file of the safetensors format, the tensors in the order of their names.
+
+    The library's own function writes remarks in an order of chance, and so not the same file twice.
+
+    Args:
+        path: The file.
+        tensors: The tensors by name, of torch's four usual floating dtypes.
+        remarks: What else the header is to say.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    header: dict[str, object] = {"__metadata__": dict(remarks)}
+    end = 0
+    for name, tensor in sorted(tensors.items()):
+        begin, end = end, end + tensor.numel() * tensor.element_size()
+        shape = list(tensor.shape)
+        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text = text.ljust(8 * math.ceil(len(text) / 8))  # numbers begin where a processor reads fast
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, tensor in sorted(tensors.items()):
+            tensor = tensor.detach().cpu().contiguous()
+            size = tensor.numel() * tensor.element_size()
+            file.write((ctypes.c_char * size).from_address(tensor.data_ptr()))
 
 
 @contextmanager

@@ -1,10 +1,10 @@
 """A GPT-2 made ready for inference on a CPU."""
 
+import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -15,11 +15,14 @@ from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.gpt2.config import GPT2Config
 from transformer_layers.gpt2.conv1d import Conv1D
 from transformer_layers.gpt2.inference.attention import BlockwiseAttention
+from transformer_layers.gpt2.inference.kernels import kernels
 from transformer_layers.gpt2.inference.products import PRODUCTS
 from transformer_layers.gpt2.model import GPT2
 from transformer_layers.gpt2.sampling import evaluating
 
 _Module = TypeVar("_Module", bound=nn.Module)
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 # So many of the sample's positions are computed one at a time, as in generation.
 SINGLE_POSITIONS = 8
@@ -60,17 +63,8 @@ class InferenceError:
         )
 
 
-class GPT2ForInference(GPT2):
-    """What :func:`ready_for_inference` returns: a :class:`GPT2` with other matrix products.
-
-    It computes without gradients, and `save_pretrained` refuses it.
-
-    Attributes:
-        error: The measured :class:`InferenceError`.
-        head: Maps what the last norm returns to logits.
-    """
-
-    error: InferenceError
+class _Body(GPT2):
+    """A model whose products are others, that of the head too."""
 
     def __init__(self, model: GPT2, dtype: torch.dtype) -> None:
         with torch.device("meta"):
@@ -83,23 +77,110 @@ class GPT2ForInference(GPT2):
         if dtype == torch.bfloat16:
             _replace(self.h, CausalSelfAttention, BlockwiseAttention)
         self.head = product(self.wte.weight.T, None)
-        self.requires_grad_(False).eval()
+        self.requires_grad_(False)
 
     def last_hidden_state(
         self,
         ids: Int[Tensor, "*batch seq"],
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "*batch seq n_embd"]:
-        """What the blocks and the last norm make of each position; see :meth:`GPT2.forward`."""
-        with _kernels(self.wte.weight.dtype, ids.numel()):
+        with kernels(self.wte.weight.dtype, ids.numel()):
             return super().last_hidden_state(ids, caches)
 
     def logits(
         self, hidden_state: Float[Tensor, "*batch seq n_embd"]
     ) -> Float[Tensor, "*batch seq vocab_size"]:
-        """Scores every token, as :meth:`GPT2.logits` does."""
-        with _kernels(hidden_state.dtype, hidden_state.shape[:-1].numel()):
+        with kernels(hidden_state.dtype, hidden_state.shape[:-1].numel()):
             return self.head(hidden_state)
+
+
+def _of_body(
+    method: Callable[Concatenate[GPT2, _Arguments], _Result],
+) -> Callable[Concatenate["GPT2ForInference", _Arguments], _Result]:
+    """A method of :class:`GPT2`, done by the body."""
+
+    def by_body(
+        self: "GPT2ForInference", /, *arguments: _Arguments.args, **options: _Arguments.kwargs
+    ) -> _Result:
+        return getattr(self.body, method.__name__)(*arguments, **options)
+
+    functools.update_wrapper(by_body, method)
+    return by_body
+
+
+class GPT2ForInference(nn.Module):
+    """A GPT-2 that computes what a :class:`GPT2` does, by other matrix products.
+
+    :func:`ready_for_inference` makes it, and says what of. It has the methods of a model that
+    answer: it computes without gradients, and is not saved.
+
+    Args:
+        model: See :func:`ready_for_inference`, as for the other arguments and the errors.
+        dtype: See there.
+        ids: See there.
+
+    Attributes:
+        error: The measured :class:`InferenceError`.
+        config: The sizes.
+        body: Embeddings, blocks, norm and head, each of its own copies.
+        head: Maps what the last norm returns to logits.
+    """
+
+    def __init__(
+        self,
+        model: GPT2,
+        dtype: torch.dtype = torch.float32,
+        ids: Int[Tensor, "batch seq"] | None = None,
+    ) -> None:
+        super().__init__()
+        _require_ready_to_be(model, dtype)
+        ids = _random_ids(model.config) if ids is None else ids
+        if ids.ndim != 2 or ids.numel() == 0:
+            raise ValueError(
+                "ids must be of shape (batch, seq) with one position or more, got "
+                f"{tuple(ids.shape)}; a single sequence is ids[None]"
+            )
+        with evaluating(model):
+            expected = _logits(model, ids)
+        self.body = _Body(model, dtype)
+        self.eval()
+        self.error = _error(dtype, _logits(self.body, ids), expected)
+
+    @property
+    def config(self) -> GPT2Config:
+        """The sizes."""
+        return self.body.config
+
+    @property
+    def head(self) -> nn.Module:
+        """Maps what the last norm returns to logits."""
+        return self.body.head
+
+    forward = _of_body(GPT2.forward)
+    last_hidden_state = _of_body(GPT2.last_hidden_state)
+    logits = _of_body(GPT2.logits)
+    loss = _of_body(GPT2.loss)
+    generate = _of_body(GPT2.generate)
+    new_caches = _of_body(GPT2.new_caches)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name_or_folder: str | os.PathLike[str],
+        dtype: torch.dtype = torch.float32,
+        ids: Int[Tensor, "batch seq"] | None = None,
+    ) -> "GPT2ForInference":
+        """Loads a published checkpoint and makes it ready.
+
+        Args:
+            name_or_folder: See :meth:`GPT2.from_pretrained`, as for the errors.
+            dtype: See :func:`ready_for_inference`.
+            ids: See there.
+
+        Returns:
+            The model.
+        """
+        return cls(GPT2.from_pretrained(name_or_folder), dtype, ids)
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Refuses: the weights are no longer those of a checkpoint.
@@ -132,8 +213,9 @@ def ready_for_inference(
     * `torch.int8`: by FBGEMM or what torch has in its place: each column of a weight is rounded
       to 127 steps to either side of 0, each input of a product to 128 steps.
 
-    The last two are dynamic quantization, which torch 2.13 still has and will remove; its
-    successor is a package of its own, torchao.
+    The last two are dynamic quantization, which torch 2.13 still has and will remove. Its
+    successor, torchao, is a package of its own; on a CPU it is slower than float32 unless the model
+    is compiled.
 
     Args:
         model: The model, on the CPU; it is not changed.
@@ -149,8 +231,8 @@ def ready_for_inference(
         TypeError: If `model` is no :class:`GPT2`, or was made ready before, or `ids` are not
             int64 or int32.
         ValueError: If `dtype` is another one, torch has no kernel for it on this machine, the model
-            is not on the CPU, or `ids` are not of two axes, hold no token, or one that the model
-            does not take.
+            is not on the CPU, `ids` are not of two axes, hold no token, or one that the model does
+            not take, or logits are NaN or infinite.
 
     Examples:
         >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
@@ -162,18 +244,7 @@ def ready_for_inference(
         by ... in the root mean square; the most likely token is the same
         at ... % of 16 positions
     """
-    _require_ready_to_be(model, dtype)
-    ids = _random_ids(model.config) if ids is None else ids
-    if ids.ndim != 2 or ids.numel() == 0:
-        raise ValueError(
-            "ids must be of shape (batch, seq) with one position or more, got "
-            f"{tuple(ids.shape)}; a single sequence is ids[None]"
-        )
-    with evaluating(model):
-        expected = _logits(model, ids)
-    ready = GPT2ForInference(model, dtype)
-    ready.error = _error(dtype, _logits(ready, ids), expected)
-    return ready
+    return GPT2ForInference(model, dtype, ids)
 
 
 def _replace(
@@ -186,13 +257,13 @@ def _replace(
 
 
 def _require_ready_to_be(model: GPT2, dtype: torch.dtype) -> None:
-    if not isinstance(model, GPT2):
-        raise TypeError(f"model must be a GPT2, got {type(model).__name__}")
     if isinstance(model, GPT2ForInference):
         raise TypeError(
             f"model was made ready before, with weights in {model.error.dtype}; pass the one that "
             "it was made from"
         )
+    if not isinstance(model, GPT2):
+        raise TypeError(f"model must be a GPT2, got {type(model).__name__}")
     if dtype not in PRODUCTS:
         raise ValueError(f"dtype must be one of {', '.join(map(str, PRODUCTS))}, got {dtype}")
     devices = sorted({parameter.device.type for parameter in model.parameters()})
@@ -219,6 +290,8 @@ def _logits(model: GPT2, ids: Tensor) -> Tensor:
 
 
 def _error(dtype: torch.dtype, actual: Tensor, expected: Tensor) -> InferenceError:
+    _require_finite("the model's own logits", expected)
+    _require_finite(f"with weights in {dtype} the logits", actual)
     spread = expected.double().std(dim=-1, correction=0, keepdim=True)
     smallest = torch.finfo(torch.float64).tiny  # logits may all be the same
     error = (actual.double() - expected.double()) / spread.clamp(min=smallest)
@@ -232,19 +305,10 @@ def _error(dtype: torch.dtype, actual: Tensor, expected: Tensor) -> InferenceErr
     )
 
 
-def _kernels(dtype: torch.dtype, positions: int) -> AbstractContextManager[None]:
-    # oneDNN rearranges a weight in bfloat16 at every product; torch's own kernel for a single row
-    # reads it as it is, at the speed of the memory.
-    return _without_onednn() if dtype == torch.bfloat16 and positions == 1 else nullcontext()
-
-
-@contextmanager
-def _without_onednn() -> Iterator[None]:
-    # torch.backends.mkldnn.flags does this too, and warns about GPUs.
-    switch = torch.backends.mkldnn
-    enabled = switch.enabled
-    switch.enabled = False  # type: ignore[assignment]  # torch declares a descriptor here
-    try:
-        yield
-    finally:
-        switch.enabled = enabled
+def _require_finite(whose: str, logits: Tensor) -> None:
+    finite = logits.isfinite().all(dim=-1)
+    if not finite.all():
+        raise ValueError(
+            f"{whose} are NaN or infinite at {(~finite).sum()} of {finite.numel()} positions, so "
+            "that there is nothing to compare; look for such weights, or too large ones"
+        )

@@ -4,15 +4,16 @@ import json
 import os
 import re
 import stat
+from pathlib import Path
 
 import pytest
 import torch
 import transformers
-from safetensors import SafetensorError
 from transformers import GPT2LMHeadModel, GPT2Model
 
 from tests.transformer_layers.gpt2.files.examples import (
     CONFIG,
+    entries_of,
     random_weights,
     read_parts,
     write_folder,
@@ -20,6 +21,7 @@ from tests.transformer_layers.gpt2.files.examples import (
 )
 from transformer_layers import GPT2, GPT2Config
 from transformer_layers.gpt2.files import checkpoint, read_checkpoint, write_checkpoint
+from transformer_layers.gpt2.files.safetensors_file import open_tensors, write_tensors
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
@@ -170,6 +172,99 @@ def test_a_model_is_made_of_it_for_evaluation(tmp_path):
     assert model.config == CONFIG
 
 
+# A config in the weights' file
+
+
+def write_and_edit(folder, **changes):
+    """What we write, with other entries in the config beside the weights."""
+    write_checkpoint(folder, CONFIG, random_weights())
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_refuses_another_config_than_the_weights_were_saved_with(tmp_path):
+    write_and_edit(tmp_path, n_head=4, layer_norm_epsilon=1e-6)
+    message = (
+        f"{tmp_path / 'config.json'}: not the config that model.safetensors was saved with: "
+        "n_head is 4, not 2, layer_norm_epsilon is 1e-06, not 1e-05. If the weights are the right "
+        "ones, remove config.json; they hold theirs"
+    )
+    refused(tmp_path, message)
+    (tmp_path / "config.json").unlink()
+    assert read_checkpoint(tmp_path)[0] == CONFIG
+
+
+def test_a_config_may_say_the_same_in_other_words(tmp_path):
+    write_and_edit(tmp_path, summary_type="mean", torch_dtype="float64", n_inner=16)
+    same(read_checkpoint(tmp_path)[1], random_weights())
+
+
+def test_refuses_a_config_that_is_damaged_though_the_weights_hold_theirs(tmp_path):
+    write_checkpoint(tmp_path, CONFIG, random_weights())
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config\.json: cannot be read as JSON"):
+        read_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("held", ["{", '{"model_type": "bert"}'])
+def test_refuses_weights_that_hold_no_config(tmp_path, held):
+    write_checkpoint(tmp_path, CONFIG, random_weights())
+    path = tmp_path / "model.safetensors"
+    weights = {f"transformer.{key}": tensor for key, tensor in random_weights().items()}
+    write_tensors(path, weights, {"format": "pt", "config.json": held})
+    with pytest.raises(ValueError, match=rf"^{path}: (cannot be read as JSON|model_type must)"):
+        read_checkpoint(tmp_path)
+
+
+def test_a_config_that_a_killed_process_did_not_come_to_is_found(tmp_path):
+    write_and_edit(tmp_path, n_head=4)
+    left = tmp_path / ".unfinished-abcdefgh" / "config.json"
+    left.parent.mkdir()
+    left.write_text(json.dumps(entries_of(CONFIG)))
+    assert read_checkpoint(tmp_path)[0] == CONFIG
+    left.write_text(json.dumps(entries_of(CONFIG) | {"n_head": 1}))
+    with pytest.raises(ValueError, match="n_head is 4, not 2"):
+        read_checkpoint(tmp_path)
+
+
+def test_reads_again_when_the_config_was_replaced_meanwhile(tmp_path, monkeypatch):
+    write_and_edit(tmp_path, n_head=4)
+    path = tmp_path / "config.json"
+    right = json.dumps(entries_of(CONFIG))
+    monkeypatch.setattr(checkpoint.time, "sleep", lambda _: path.write_text(right))
+    assert read_checkpoint(tmp_path)[0] == CONFIG
+
+
+def test_reads_again_when_weights_without_a_config_were_replaced_meanwhile(tmp_path, monkeypatch):
+    write_folder(tmp_path, random_weights(seed=0), n_head=4)
+    read = checkpoint.read_config
+
+    def replaced_before(path):
+        monkeypatch.setattr(checkpoint, "read_config", read)
+        write_checkpoint(tmp_path, CONFIG, random_weights(seed=1))
+        return read(path)
+
+    monkeypatch.setattr(checkpoint, "read_config", replaced_before)
+    config, weights = read_checkpoint(tmp_path)
+    assert config == CONFIG
+    same(weights, random_weights(seed=1))
+
+
+def test_refuses_weights_that_are_replaced_again_and_again(tmp_path, monkeypatch):
+    write_folder(tmp_path, random_weights())
+    read = checkpoint.read_config
+
+    def replace_before(path):
+        (tmp_path / "other").mkdir(exist_ok=True)
+        write_folder(tmp_path / "other", random_weights())
+        os.replace(tmp_path / "other" / "model.safetensors", tmp_path / "model.safetensors")
+        return read(path)
+
+    monkeypatch.setattr(checkpoint, "read_config", replace_before)
+    path = tmp_path / "model.safetensors"
+    refused(tmp_path, f"{path}: was replaced while it was read; try again")
+
+
 # Writing
 
 
@@ -189,7 +284,8 @@ def test_what_is_written_is_read(tmp_path, dtype):
 def test_writes_the_keys_of_transformers(tmp_path):
     write_checkpoint(tmp_path, CONFIG, random_weights())
     header, _ = read_parts((tmp_path / "model.safetensors").read_bytes())
-    assert header.pop("__metadata__") == {"format": "pt"}
+    config = (tmp_path / "config.json").read_text()
+    assert header.pop("__metadata__") == {"format": "pt", "config.json": config}
     assert sorted(header) == sorted(f"transformer.{key}" for key in random_weights())
 
 
@@ -265,33 +361,22 @@ def test_refuses_to_write_what_does_not_fit(tmp_path):
     cannot_write(tmp_path, message, meta)
 
 
-@pytest.mark.parametrize("broken", ["save_file", "write_config", "copymode"])
-def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, broken):
+@pytest.mark.parametrize("which", ["weights", "config"])
+def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, which):
     write_checkpoint(tmp_path, CONFIG, random_weights(seed=0))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    where = checkpoint.shutil if broken == "copymode" else checkpoint
+    where, broken = (checkpoint, "write_tensors") if which == "weights" else (Path, "write_text")
     whole = getattr(where, broken)
 
     def half(*args, **kwargs):
-        if broken != "copymode":
-            whole(*args, **kwargs)
+        whole(*args, **kwargs)
         raise OSError("no space left")
 
     monkeypatch.setattr(where, broken, half)
-    with pytest.raises(OSError, match="no space left"):
+    message = f"{tmp_path / 'model.safetensors'} and config.json cannot be written: no space left"
+    with pytest.raises(OSError, match=f"{re.escape(message)}$"):
         write_checkpoint(tmp_path, CONFIG, random_weights(seed=1))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_a_failure_of_the_library_is_an_error_of_the_file(tmp_path, monkeypatch):
-    def save_file(*args, **kwargs):
-        raise SafetensorError("no space left")
-
-    monkeypatch.setattr(checkpoint, "save_file", save_file)
-    message = f"{tmp_path / 'model.safetensors'}: cannot be written: no space left"
-    with pytest.raises(OSError, match=f"^{re.escape(message)}$"):
-        write_checkpoint(tmp_path, CONFIG, random_weights())
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_refuses_a_file_in_the_folders_place(tmp_path):
@@ -308,8 +393,17 @@ def test_refuses_a_file_in_the_folders_place(tmp_path):
 def test_a_checkpoint_of_transformers_survives_the_round_trip_byte_for_byte(tmp_path, dtype):
     random_model_of_transformers(dtype).save_pretrained(tmp_path / "theirs")
     GPT2.from_pretrained(tmp_path / "theirs").save_pretrained(tmp_path / "ours")
-    theirs, ours = (tmp_path / name / "model.safetensors" for name in ("theirs", "ours"))
-    assert ours.read_bytes() == theirs.read_bytes()
+    theirs, ours = ((tmp_path / name / "model.safetensors") for name in ("theirs", "ours"))
+    their_header, their_data = read_parts(theirs.read_bytes())
+    header, data = read_parts(ours.read_bytes())
+    assert data == their_data
+    assert header.pop("__metadata__").keys() - their_header.pop("__metadata__") == {"config.json"}
+    assert list(header.items()) == list(their_header.items())
+    # Written again without the config: the same file to the last byte, its padding too.
+    with open_tensors(ours) as (stored, _):
+        tensors = {name: each.read() for name, each in stored.items()}
+    write_tensors(tmp_path / "again", tensors, {"format": "pt"})
+    assert (tmp_path / "again").read_bytes() == theirs.read_bytes()
 
 
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])

@@ -9,7 +9,7 @@ import transformers
 
 from tests.transformer_layers.gpt2.files.examples import CONFIG, entries_of, write_json
 from transformer_layers import GPT2Config
-from transformer_layers.gpt2.files.config_file import read_config, write_config
+from transformer_layers.gpt2.files.config_file import config_text, read_config
 
 DROPOUTS = ("embd_pdrop", "attn_pdrop", "resid_pdrop")
 
@@ -163,7 +163,7 @@ def test_writes_what_both_read(tmp_path):
         dropout=0.25,
         layer_norm_epsilon=1e-6,
     )
-    write_config(tmp_path / "config.json", config, torch.bfloat16)
+    (tmp_path / "config.json").write_text(config_text(config, torch.bfloat16))
     assert read_config(tmp_path / "config.json") == config
     theirs = transformers.GPT2Config.from_pretrained(tmp_path)
     expected = transformers.GPT2Config(
@@ -185,10 +185,8 @@ def test_writes_what_both_read(tmp_path):
 
 
 @pytest.mark.parametrize(("vocab_size", "token"), [(50257, 50256), (50258, None), (5, None)])
-def test_writes_the_token_between_texts_for_gpt2s_own_vocabulary_only(tmp_path, vocab_size, token):
-    path = tmp_path / "config.json"
-    write_config(path, GPT2Config(vocab_size=vocab_size), torch.float32)
-    entries = json.loads(path.read_text())
+def test_writes_the_token_between_texts_for_gpt2s_own_vocabulary_only(vocab_size, token):
+    entries = json.loads(config_text(GPT2Config(vocab_size=vocab_size), torch.float32))
     assert (entries["bos_token_id"], entries["eos_token_id"]) == (token, token)
 
 

@@ -22,8 +22,8 @@ INDEX = "model.safetensors.index.json"
 
 
 def read(folder):
-    with open_weights(folder) as (source, tensors):
-        return source, {name: tensor.read() for name, tensor in tensors.items()}
+    with open_weights(folder) as stored:
+        return stored.source, {name: tensor.read() for name, tensor in stored.tensors.items()}
 
 
 def refused(folder, error, message):

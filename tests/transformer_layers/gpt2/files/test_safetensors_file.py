@@ -19,7 +19,7 @@ def entry(**changes):
 
 
 def read(path):
-    with open_tensors(path) as tensors:
+    with open_tensors(path) as (tensors, _):
         return {name: tensor.read() for name, tensor in tensors.items()}
 
 
@@ -28,7 +28,7 @@ def test_reads_what_was_written(tmp_path, dtype):
     path = tmp_path / "a.safetensors"
     written = {"b": torch.randn(3, 2).to(dtype), "a": torch.randn(5).to(dtype)}
     save_file(written, path)
-    with open_tensors(path) as tensors:
+    with open_tensors(path) as (tensors, _):
         described = {name: (t.name, t.dtype, t.shape, t.path) for name, t in tensors.items()}
         assert described == {"a": ("a", dtype, (5,), path), "b": ("b", dtype, (3, 2), path)}
     found = read(path)
@@ -46,10 +46,10 @@ def test_reads_by_hand(tmp_path):
 def test_keeps_the_formats_name_of_other_dtypes(tmp_path):
     path = tmp_path / "a.safetensors"
     write_parts(path, entry(dtype="F4", shape=[16]), DATA)
-    with open_tensors(path) as tensors:
+    with open_tensors(path) as (tensors, _):
         assert tensors["a"].dtype == "F4"
     write_tensors(path, {"a": torch.arange(3), "b": torch.ones(2, dtype=torch.uint8)})
-    with open_tensors(path) as tensors:
+    with open_tensors(path) as (tensors, _):
         assert [t.dtype for t in tensors.values()] == ["I64", "U8"]
 
 
@@ -71,7 +71,7 @@ def test_what_was_read_does_not_change_with_the_file(tmp_path):
 def test_refuses_a_file_that_became_shorter(tmp_path):
     path = tmp_path / "a.safetensors"
     write_parts(path, entry(), DATA)
-    with open_tensors(path) as tensors:
+    with open_tensors(path) as (tensors, _):
         with path.open("r+b") as file:
             file.truncate(path.stat().st_size - 4)
         with pytest.raises(ValueError, match=r"a\.safetensors: not a safetensors file, or a damag"):

@@ -1,6 +1,9 @@
 """Models made ready for inference against the model they were made from, in float64."""
 
 import copy
+import inspect
+import re
+import threading
 
 import pytest
 import torch
@@ -21,11 +24,13 @@ from transformer_layers import (
 )
 from transformer_layers.gpt2.inference import attention as blockwise
 from transformer_layers.gpt2.inference.attention import BlockwiseAttention
+from transformer_layers.gpt2.inference.kernels import kernels
 from transformer_layers.gpt2.inference.model import (
     GPT2ForInference,
     InferenceError,
     ready_for_inference,
 )
+from transformer_layers.gpt2.inference.products import PRODUCTS
 
 VOCAB, POSITIONS, WIDTH = 53, 29, 15
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int8]
@@ -131,7 +136,7 @@ def test_int8_rounds_each_column_of_a_weight_by_itself():
     columns = torch.logspace(-3, 3, 3 * WIDTH)
     with torch.no_grad():
         model.h[0].attn.c_attn.weight.mul_(columns)
-    product = ready_for_inference(model, torch.int8).h[0].attn.c_attn
+    product = ready_for_inference(model, torch.int8).body.h[0].attn.c_attn
     rounded = product.linear.weight().dequantize().T
     error = (rounded - model.h[0].attn.c_attn.weight).abs()
     step = model.h[0].attn.c_attn.weight.abs().amax(dim=0) / 127
@@ -144,7 +149,7 @@ def test_a_column_of_zeros_in_int8():
     with torch.no_grad():
         model.h[0].mlp.c_fc.weight[:, 3] = 0.0
     ready = ready_for_inference(model, torch.int8)
-    assert (ready.h[0].mlp.c_fc.linear.weight().q_per_channel_scales() > 0).all()
+    assert (ready.body.h[0].mlp.c_fc.linear.weight().q_per_channel_scales() > 0).all()
     assert ready(random_ids(2, 5)).isfinite().all()
 
 
@@ -174,7 +179,7 @@ def test_attention_in_blocks_after_others(monkeypatch):
 
 def test_the_blocks_are_for_bfloat16():
     for dtype in DTYPES:
-        attention = ready_for_inference(random_model(), dtype).h[1].attn
+        attention = ready_for_inference(random_model(), dtype).body.h[1].attn
         assert isinstance(attention, BlockwiseAttention) == (dtype == torch.bfloat16)
 
 
@@ -183,7 +188,7 @@ def test_the_blocks_are_for_bfloat16():
 
 def test_onednn_is_off_for_a_single_bfloat16_position_only():
     ready, seen = ready_for_inference(random_model(), torch.bfloat16), []
-    for layer in (ready.h[1].mlp.c_fc, ready.head):
+    for layer in (ready.body.h[1].mlp.c_fc, ready.head):
         layer.register_forward_hook(lambda *_: seen.append(torch.backends.mkldnn.enabled))
     for shape in ((1, 1), (1, 2), (2, 1), (1,)):
         ready(random_ids(*shape))
@@ -207,6 +212,43 @@ def test_onednn_is_on_again_after_an_error():
     with pytest.raises(ValueError, match="ids must be in"):
         ready(torch.tensor([[VOCAB]]))
     assert torch.backends.mkldnn.enabled
+
+
+def test_onednn_is_on_again_after_threads_that_overlap():
+    # One begins, another begins, the first ends, the second ends.
+    begun, ended = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()]
+    seen = []
+
+    def compute(which):
+        with kernels(torch.bfloat16, 1):
+            begun[which].set()
+            assert ended[which].wait(10)
+            seen.append(torch.backends.mkldnn.enabled)
+
+    threads = [threading.Thread(target=compute, args=(i,)) for i in range(2)]
+    for which in range(2):
+        threads[which].start()
+        assert begun[which].wait(10)
+    for which in range(2):
+        ended[which].set()
+        threads[which].join()
+    assert seen == [False, False]
+    assert torch.backends.mkldnn.enabled
+
+
+def test_onednn_is_on_after_threads_that_generate():
+    ready, ids = ready_for_inference(random_model(), torch.bfloat16), random_ids(1, 3)
+    expected, found = ready.generate(ids, 12), []
+    threads = [
+        threading.Thread(target=lambda: found.append(ready.generate(ids, 12))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert torch.backends.mkldnn.enabled
+    assert len(found) == 8
+    assert all(torch.equal(each, expected) for each in found)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -317,6 +359,35 @@ def test_the_error_reads_as_a_sentence():
     )
 
 
+@pytest.mark.usefixtures("as_users_run_it")
+def test_nan_is_told():
+    model, ids = random_model(), random_ids(1, 5)
+    with torch.no_grad():
+        model.wpe.weight[3] = torch.nan
+    message = (
+        "the model's own logits are NaN or infinite at 2 of 5 positions, so that there is nothing "
+        "to compare; look for such weights, or too large ones"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        ready_for_inference(model, ids=ids)
+
+
+def test_nan_in_the_copy_alone_is_told(monkeypatch):
+    model, ids = random_model(), random_ids(1, 5)
+    with torch.no_grad():
+        model.ln_f.weight.mul_(1e38)  # float32 has room for it
+        model.wte.weight.mul_(1e-38)
+    product = PRODUCTS[torch.float16]
+
+    def overflowing(weight, bias):
+        return product(weight if bias is not None else weight * torch.inf, bias)
+
+    monkeypatch.setitem(PRODUCTS, torch.float16, overflowing)
+    message = "with weights in torch.float16 the logits are NaN or infinite at 5 of 5 positions"
+    with pytest.raises(ValueError, match=message):
+        ready_for_inference(model, torch.float16, ids)
+
+
 # Errors
 
 
@@ -384,3 +455,39 @@ def test_is_not_saved(tmp_path):
     with pytest.raises(TypeError, match="save the model that it was made from"):
         ready.save_pretrained(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+# What it is
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_one_made_by_hand_is_the_same(dtype):
+    model, ids = random_model(), random_ids(2, 5)
+    ready, by_hand = ready_for_inference(model, dtype, ids), GPT2ForInference(model, dtype, ids)
+    assert by_hand.error == ready.error
+    assert torch.equal(by_hand(ids), ready(ids))
+    assert by_hand.config == model.config
+    assert not isinstance(ready, GPT2)
+
+
+def test_is_loaded_from_a_checkpoint(tmp_path):
+    model, ids = random_model(), random_ids(2, 5)
+    model.save_pretrained(tmp_path)
+    loaded = GPT2ForInference.from_pretrained(tmp_path, torch.float16, ids)
+    assert loaded.error == ready_for_inference(model, torch.float16, ids).error
+    assert loaded.error.dtype == torch.float16
+
+
+def test_hidden_states_and_logits_are_the_steps_of_forward():
+    ready, ids = ready_for_inference(random_model()), random_ids(2, 5)
+    hidden = ready.last_hidden_state(ids)
+    assert hidden.shape == (2, 5, WIDTH)
+    assert torch.equal(ready.logits(hidden), ready(ids))
+    assert torch.equal(ready.head(hidden), ready(ids))
+
+
+def test_methods_read_as_those_of_the_model():
+    for name in ("forward", "last_hidden_state", "logits", "loss", "generate", "new_caches"):
+        ours, models = getattr(GPT2ForInference, name), getattr(GPT2, name)
+        assert inspect.signature(ours) == inspect.signature(models)
+        assert ours.__doc__ == models.__doc__
