@@ -226,10 +226,10 @@ class GPT2(nn.Module):
         self._require_room(total)
         caches = self.new_caches(ids.shape[0], total)
         new = ids
-        with evaluating(self):
+        with evaluating(self) as model:
             for _ in range(max_new_tokens):
-                last = self.last_hidden_state(new, caches)[:, -1]
-                logits = self.logits(last)
+                last = model.last_hidden_state(new, caches)[:, -1]
+                logits = model.logits(last)
                 new = next_token(logits, temperature, top_k, top_p, generator)[:, None]
                 ids = torch.cat([ids, new.to(ids.dtype)], dim=-1)
         return ids

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -10,6 +11,8 @@ from torch import Tensor, nn
 
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_floating, require_size
+
+_Module = TypeVar("_Module", bound=nn.Module)
 
 
 def next_token_distribution(
@@ -138,20 +141,39 @@ def require_sampling(temperature: float, top_k: int | None, top_p: float | None)
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Puts a model in evaluation mode, without gradients, and back as it was.
+def evaluating(model: _Module) -> Iterator[_Module]:
+    """Gives a model's twin in evaluation mode, without gradients; see :func:`in_evaluation`.
 
     Args:
         model: The model.
     """
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module, training in modes:
-            module.training = training
+    with torch.no_grad():
+        yield in_evaluation(model)
+
+
+def in_evaluation(model: _Module) -> _Module:
+    """A twin of a model in evaluation mode: all is shared but the modes.
+
+    A mode belongs to the model, whoever uses it: another thread that trains it, or has just
+    generated with it, switches dropout for all. So the model's own modes are neither asked nor
+    changed. Parameters, buffers and hooks are the same objects, and a hook is handed the twin.
+
+    Args:
+        model: The model.
+
+    Returns:
+        A module of the same class.
+    """
+    twins = {}
+    for module in model.modules():
+        # Not copy.copy, which would build some modules anew.
+        twin = twins[module] = object.__new__(type(module))
+        # A module that was compiled in place would call the one that was compiled.
+        twin.__dict__.update(module.__dict__, training=False, _compiled_call_impl=None)
+    for module, twin in twins.items():
+        children = {name: twins.get(child) for name, child in module._modules.items()}
+        twin.__dict__["_modules"] = children
+    return twins[model]
 
 
 def _require_logits(logits: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import threading
 from fractions import Fraction
 
 import pytest
@@ -14,6 +15,7 @@ from tests.transformer_layers.comparisons import with_random_weights
 from transformer_layers import GPT2, GPT2Config, KeyValueCache
 from transformer_layers.gpt2.sampling import (
     evaluating,
+    in_evaluation,
     next_token,
     next_token_distribution,
     require_sampling,
@@ -516,7 +518,7 @@ def modes(model):
     return {name: module.training for name, module in model.named_modules()}
 
 
-def test_each_module_is_back_in_its_mode():
+def test_each_module_stays_in_its_mode():
     model = mixed_modes(random_model())
     before = modes(model)
     assert len(set(before.values())) == 2
@@ -524,11 +526,11 @@ def test_each_module_is_back_in_its_mode():
     assert modes(model) == before
 
 
-def test_each_module_is_back_in_its_mode_after_an_error():
+def test_each_module_stays_in_its_mode_after_an_error():
     model = mixed_modes(random_model())
     before = modes(model)
     seen = []
-    model.ln_f.register_forward_pre_hook(lambda *_: seen.append(any(modes(model).values())))
+    model.ln_f.register_forward_pre_hook(lambda module, _: seen.append(module.training))
     with pytest.raises(ValueError, match=r"ids must be in \[0, 23\)"):
         model.generate(torch.tensor([[3, VOCAB]]), 3)
     with torch.no_grad():
@@ -539,13 +541,90 @@ def test_each_module_is_back_in_its_mode_after_an_error():
     assert modes(model) == before
 
 
-def test_evaluating_turns_gradients_off_and_on():
-    model = random_model().train()
-    with evaluating(model):
-        assert not model.training
-        assert not model(random_ids(1, 3)).requires_grad
-    assert model.training
-    assert model(random_ids(1, 3)).requires_grad
+def test_threads_that_generate_at_once_leave_each_module_in_its_mode():
+    # The second begins while the first is at work, and ends after it.
+    model = mixed_modes(random_model(dropout=0.9))
+    before, expected = modes(model), model.generate(random_ids(2, 4), 3)
+    steps = {name: threading.Event() for name in ("first begun", "second begun", "first ended")}
+
+    def meet(*_):
+        if threading.current_thread().name == "first":
+            steps["first begun"].set()
+            assert steps["second begun"].wait(timeout=60)
+        else:
+            steps["second begun"].set()
+            assert steps["first ended"].wait(timeout=60)
+
+    def generate():
+        results.append(model.generate(random_ids(2, 4), 3))
+        if threading.current_thread().name == "first":
+            steps["first ended"].set()
+
+    handle = model.wte.register_forward_pre_hook(meet)
+    results: list[torch.Tensor] = []
+    threads = [threading.Thread(target=generate, name=name) for name in ("first", "second")]
+    threads[0].start()
+    assert steps["first begun"].wait(timeout=60)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    handle.remove()
+    assert modes(model) == before
+    assert len(results) == 2
+    assert all(torch.equal(result, expected) for result in results)
+
+
+def test_dropout_that_another_thread_switches_on_changes_no_token():
+    model, ids = random_model(dropout=0.9), random_ids(2, 4)
+    expected = model.generate(ids, 10)
+
+    def in_another_thread(*_):
+        thread = threading.Thread(target=model.train)
+        thread.start()
+        thread.join()
+
+    model.ln_f.register_forward_pre_hook(in_another_thread)
+    assert torch.equal(model.generate(ids, 10), expected)
+    assert all(modes(model).values())
+
+
+def test_evaluating_gives_a_twin_without_dropout_and_gradients():
+    model = random_model(dropout=0.9).train()
+    ids = random_ids(1, 3)
+    with evaluating(model) as twin:
+        assert model.training
+        assert not any(modes(twin).values())
+        assert not twin(ids).requires_grad
+        assert torch.equal(twin(ids), twin(ids))
+    assert twin(ids).requires_grad
+    assert model(ids).requires_grad
+
+
+def test_a_twin_shares_parameters_buffers_and_hooks():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3), torch.nn.Dropout())
+    model.append(model[0])  # twice in the model, once among its modules
+    model.register_module("none", None)
+    twin = in_evaluation(model)
+    assert list(twin.state_dict()) == list(model.state_dict())
+    for ours, theirs in zip(twin.state_dict().values(), model.state_dict().values(), strict=True):
+        assert ours.data_ptr() == theirs.data_ptr()
+    assert twin[3] is twin[0]
+    assert twin.none is None
+    assert twin[0] is not model[0]
+    seen = []
+    model[0].register_forward_hook(lambda module, *_: seen.append(module))
+    twin[0](torch.zeros(1, 2))
+    assert seen == [twin[0]]
+    model[1].running_mean = torch.ones(3)
+    assert torch.equal(twin[1].running_mean, torch.ones(3))
+
+
+def test_a_twin_of_a_module_that_was_compiled_in_place_is_in_evaluation():
+    model = torch.nn.Sequential(torch.nn.Dropout(0.9))
+    model[0].compile(backend="eager")
+    x = torch.ones(100)
+    assert (in_evaluation(model)(x) == x).all()
+    assert (model(x) == 0).any()
 
 
 def test_no_gradient_is_recorded_and_none_is_lost():

@@ -169,8 +169,8 @@ def ready_for_inference(
             "ids must be of shape (batch, seq) with one position or more, got "
             f"{tuple(ids.shape)}; a single sequence is ids[None]"
         )
-    with evaluating(model):
-        expected = _logits(model, ids)
+    with evaluating(model) as twin:
+        expected = _logits(twin, ids)
     ready = GPT2ForInference(model, dtype)
     ready.error = _error(dtype, _logits(ready, ids), expected)
     return ready
