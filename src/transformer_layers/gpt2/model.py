@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from transformer_layers.dropout import Dropout
 from transformer_layers.gpt2.block import GPT2Block
-from transformer_layers.gpt2.cache import KeyValueCache
+from transformer_layers.gpt2.cache import KeyValueCache, require_caches
 from transformer_layers.gpt2.config import GPT2Config
 from transformer_layers.gpt2.files.checkpoint import read_checkpoint, write_checkpoint
 from transformer_layers.gpt2.sampling import evaluating, next_token, require_sampling
@@ -126,9 +126,19 @@ class GPT2(nn.Module):
         """
         past = self._past(ids, caches)
         positions = torch.arange(past, past + ids.shape[-1], device=ids.device)
+        try:
+            return self._last_hidden_state(ids, positions, caches)
+        except BaseException:  # all caches have grown, or none, also after an interrupt
+            for cache in caches or ():
+                cache.length = past
+            raise
+
+    def _last_hidden_state(
+        self, ids: Tensor, positions: Tensor, caches: Sequence[KeyValueCache] | None
+    ) -> Tensor:
         x = self.drop(self._embed(ids) + self.wpe(positions))
         for i, block in enumerate(self.h):
-            x = block(x, None if caches is None else caches[i])
+            x = block(x, caches[i] if caches else None)
         return self.ln_f(x)
 
     def logits(
@@ -303,16 +313,7 @@ class GPT2(nn.Module):
         require_integers("ids", ids)
         if ids.ndim == 0:
             raise ValueError("ids must have an axis of positions, got a single number")
-        past = 0
-        if caches is not None:
-            fills = [(cache.length, cache.max_seq) for cache in caches]
-            if len(fills) != len(self.h) or len(set(fills)) != 1:
-                found = ", ".join(f"{length} of {max_seq}" for length, max_seq in fills)
-                raise ValueError(
-                    f"caches must be one for each of {len(self.h)} blocks, all with the same "
-                    f"length and max_seq, got {found or 'none'}"
-                )
-            past = fills[0][0]
+        past = 0 if caches is None else require_caches(caches, len(self.h))
         self._require_room(past + ids.shape[-1])
         return past
 

@@ -771,6 +771,84 @@ def test_errors_of_caches():
         model(random_ids(BATCH, seq=1), other)
 
 
+def test_a_cache_belongs_to_the_block_that_has_written_to_it():
+    model = random_model()
+    caches = model.new_caches(BATCH, 30)
+    model(random_ids(BATCH, seq=2), list(reversed(caches)))  # empty ones may stand anywhere
+    with pytest.raises(
+        ValueError,
+        match=r"^caches must be in the order of the blocks, each block with its own, got those of "
+        r"blocks 3, 2, 1, 0$",
+    ):
+        model(random_ids(BATCH, seq=2), caches)
+    caches.reverse()
+    with pytest.raises(ValueError, match=r"got those of blocks 0, 2, 1, 3$"):
+        model(random_ids(BATCH, seq=2), [caches[i] for i in (0, 2, 1, 3)])
+    with pytest.raises(ValueError, match=r"got those of blocks 0, 1, 2, 2$"):
+        model(random_ids(BATCH, seq=2), [*caches[:3], caches[2]])
+    assert [cache.length for cache in caches] == [2] * N_LAYER
+    model(random_ids(BATCH, seq=2), caches)
+
+
+def test_no_two_blocks_share_a_cache():
+    model = random_model()
+    caches = model.new_caches(BATCH, 30)
+    with pytest.raises(ValueError, match=r"each block with its own, got those of blocks 3, 3, 3,"):
+        model(random_ids(BATCH, seq=2), caches[:1] * N_LAYER)
+    assert caches[0].length == 0
+    pair = torch.zeros(2, BATCH, N_HEAD, 2, D_K, dtype=torch.float64)
+    caches[0].append(*pair)  # by hand: of no block yet
+    caches[0].block = None
+    with pytest.raises(ValueError, match=r"each block with its own, got those of blocks 0, 0, 0,"):
+        model(random_ids(BATCH, seq=2), caches[:1] * N_LAYER)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_caches_grow_all_or_not_at_all(error):
+    model, ids = random_model(), random_ids(BATCH, seq=7)
+    caches = model.new_caches(BATCH, 7)
+    first = model(ids[:, :3], caches)
+
+    def fail(*_):
+        raise error
+
+    handle = model.h[2].mlp.register_forward_pre_hook(fail)
+    with pytest.raises(error):
+        model(ids[:, 3:], caches)
+    assert [cache.length for cache in caches] == [3] * N_LAYER
+    handle.remove()
+    assert_same([torch.cat([first, model(ids[:, 3:], caches)], dim=1)], [model(ids)])
+
+
+def test_when_a_later_block_refuses_its_cache_the_earlier_ones_have_not_grown():
+    model = random_model()
+    *caches, last = model.new_caches(BATCH, 5)
+    other = KeyValueCache(BATCH, N_HEAD, 5, D_K, dtype=torch.float32)
+    with pytest.raises(TypeError, match=r"^the cache holds torch.float32, got keys of torch.f"):
+        model(random_ids(BATCH, seq=2), [*caches, other])
+    assert [cache.length for cache in caches] == [0, 0, 0]
+    model(random_ids(BATCH, seq=2), [*caches, last])
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_with_caches_the_model_compiles_as_one_graph():
+    torch._dynamo.reset()
+    model, ids = random_model().eval(), random_ids(BATCH)
+    graphs = []
+
+    def backend(graph, example_inputs):
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend=backend)
+    caches = model.new_caches(BATCH, SEQ)
+    with torch.no_grad():
+        pieces = [compiled(piece, caches) for piece in ids.split([9, 8, 1, 1, 1], dim=1)]
+    assert_same([torch.cat(pieces, dim=1)], [model(ids)])
+    assert {cache.length for cache in caches} == {SEQ}
+    assert len(graphs) == 3  # without a past, with one, and of a single position
+
+
 @pytest.mark.usefixtures("as_users_run_it")
 def test_errors_of_new_caches():
     with pytest.raises(ValueError, match="max_seq must be at least 0, got -1"):
