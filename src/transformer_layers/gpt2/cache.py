@@ -16,9 +16,11 @@ class KeyValueCache:
     Both tensors are allocated once, for `max_seq` positions; :meth:`append` writes behind the
     positions that are there and returns views, so that a step copies its own keys and values only.
     One layer needs one cache. Where sequences of different lengths share a batch, the shorter ones
-    begin with padding, to whose keys nothing attends. A step that needs gradients may follow others that were made without,
-    under `torch.no_grad()`. The gradient of a step cannot be taken once another has followed: what
-    it saved has been written over, and torch says so.
+    begin with padding, to whose keys nothing attends.
+
+    A step that needs gradients may follow others that were made without, under `torch.no_grad()`.
+    The gradient of a step cannot be taken once another has followed: what it saved has been written
+    over, and torch says so.
 
     Args:
         batch: Number of sequences.
@@ -132,8 +134,8 @@ class KeyValueCache:
             seq: Number of positions that were added last.
 
         Returns:
-            Boolean, shape `(seq, length)`, or with padding `(batch, seq, length)`; None for a single
-            position that may attend to all.
+            Boolean, shape `(seq, length)` or, with padding, `(batch, seq, length)`; None for a
+            single position that may attend to all.
         """
         if seq == 1 and self.padding is None:
             return None

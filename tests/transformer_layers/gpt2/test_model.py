@@ -462,7 +462,12 @@ def larger_config(n_layer=3):
 
 @pytest.mark.parametrize("n_layer", [1, 3])
 def test_initial_weights(n_layer):
-    for name, parameter in GPT2(larger_config(n_layer)).named_parameters():
+    assert_initial_weights(GPT2(larger_config(n_layer)))
+
+
+def assert_initial_weights(model):
+    n_layer = model.config.n_layer
+    for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             assert (parameter == 0).all(), name
         elif "ln_" in name:
@@ -473,6 +478,40 @@ def test_initial_weights(n_layer):
             n = parameter.numel()
             assert abs(parameter.std() / std - 1) < 5 / math.sqrt(2 * n), name
             assert abs(parameter.mean()) < 5 * std / math.sqrt(n), name
+
+
+def test_reset_parameters_gives_the_weights_of_construction_in_distribution():
+    model = GPT2(larger_config(), device="meta").to_empty(device="cpu")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(math.nan)
+    model.reset_parameters()
+    assert_initial_weights(model)
+    assert not torch.equal(model.h[0].mlp.c_fc.weight, model.h[1].mlp.c_fc.weight)
+    skipped = torch.nn.utils.skip_init(GPT2, larger_config(), dtype=torch.float64)
+    skipped.reset_parameters()
+    assert_initial_weights(skipped)
+    assert {parameter.dtype for parameter in skipped.parameters()} == {torch.float64}
+
+
+def test_device_and_dtype_are_those_of_all_parameters():
+    model = GPT2(small_config(), device="meta", dtype=torch.bfloat16)
+    assert {(each.device.type, each.dtype) for each in model.parameters()} == {
+        ("meta", torch.bfloat16)
+    }
+    model = GPT2(larger_config(), dtype=torch.float64)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
+    assert_initial_weights(model)
+    with torch.device("meta"):
+        assert GPT2(small_config(), device="cpu").wte.weight.device.type == "cpu"
+
+
+def test_shows_its_size():
+    first, *_ = repr(GPT2(small_config())).splitlines()[1:]
+    count = sum(parameter.numel() for parameter in GPT2(small_config()).parameters())
+    assert first == (
+        f"  {count:,} parameters, vocab_size=31, n_positions=23, n_embd=14, n_layer=4, n_head=2"
+    )
 
 
 def test_initial_weights_are_those_of_transformers_in_distribution():
@@ -687,6 +726,7 @@ def test_memory_grows_with_the_sequence_and_not_its_square():
             r"ids must be a tensor of int64 or int32, got torch.float32; convert it with ids.long",
         ),
         (torch.zeros(3, 5, dtype=torch.bool), TypeError, "int64 or int32, got torch.bool"),
+        ([3, 4], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one with "),
         (torch.zeros(3, 5, dtype=torch.uint8), TypeError, "int64 or int32, got torch.uint8"),
         (torch.tensor(3), ValueError, "ids must have an axis of positions, got a single number"),
         (
@@ -727,6 +767,8 @@ def test_the_loss_refuses_what_the_model_refuses():
     model = GPT2(small_config())
     with pytest.raises(TypeError, match="must be a tensor of int64 or int32, got torch"):
         model.loss(torch.zeros(3, 5))
+    with pytest.raises(TypeError, match=r"got a list; make one with torch\.tensor\(ids\)$"):
+        model.loss([3, 4])
     with pytest.raises(ValueError, match=r"ids must be in \[0, 31\), got values from 0 to 31"):
         model.loss(torch.tensor([[31, 0, 4]]))
     with pytest.raises(ValueError, match="n_positions = 23 positions, got a sequence of 24"):
