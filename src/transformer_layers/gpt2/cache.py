@@ -179,10 +179,10 @@ def require_caches(caches: Sequence[KeyValueCache], blocks: int) -> int:
     for i, cache in enumerate(caches):
         if length == 0 or cache.block is None:
             cache.block = i
-    found = [cache.block for cache in caches]  # one that stands in two places has one number
-    if found != list(range(blocks)):
+    order = [cache.block for cache in caches]  # one that stands in two places has one number
+    if order != list(range(blocks)):
         raise ValueError(
             "caches must be in the order of the blocks, each block with its own, got those of "
-            f"blocks {', '.join(map(str, found))}"
+            f"blocks {', '.join(map(str, order))}"
         )
     return length

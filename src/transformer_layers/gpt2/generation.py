@@ -66,7 +66,8 @@ def as_batch(
         TypeError: If `ids` are neither a tensor nor a list of tensors of int64 or int32.
         ValueError: If a shape does not fit, or there is no prompt, or one without a token.
     """
-    if not isinstance(ids, list | tuple) or not all(isinstance(each, Tensor) for each in ids):
+    of_tensors = isinstance(ids, list | tuple) and all(isinstance(each, Tensor) for each in ids)
+    if isinstance(ids, Tensor) or not of_tensors:
         require_integers("ids", ids)
         if ids.ndim != 2 or ids.shape[1] == 0:
             raise ValueError(
@@ -101,7 +102,7 @@ def require_stops(eos_token: int | Sequence[int] | None, vocab_size: int) -> lis
     """
     if eos_token is None:
         return []
-    stops = list(eos_token) if isinstance(eos_token, list | tuple) else [eos_token]
+    stops = list(eos_token) if isinstance(eos_token, Sequence) else [eos_token]
     for stop in stops:
         require_size("eos_token", stop, minimum=0)
     if not stops or max(stops) >= vocab_size:

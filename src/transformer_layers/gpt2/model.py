@@ -274,8 +274,8 @@ class GPT2(nn.Module):
             >>> [len(each) for each in model.generate(prompts, max_new_tokens=5)]
             [8, 6]
         """
-        options = (temperature, top_k, top_p, generator, eos_token)
-        steps = [new[:, None] for new in self.stream(ids, max_new_tokens, *options)]
+        stream = self.stream(ids, max_new_tokens, temperature, top_k, top_p, generator, eos_token)
+        steps: list[Tensor] = [new[:, None] for new in stream]
         if isinstance(ids, Tensor):
             return torch.cat([ids, *steps], dim=1)
         if not steps:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -17,7 +17,7 @@ _Module = TypeVar("_Module", bound=nn.Module)
 
 def next_token_distribution(
     logits: Float[Tensor, "*batch vocab_size"],
-    temperature: float = 1.0,
+    temperature: float,
     top_k: int | None = None,
     top_p: float | None = None,
 ) -> Float[Tensor, "*batch vocab_size"]:
@@ -50,11 +50,11 @@ def next_token_distribution(
 
     Examples:
         >>> logits = torch.tensor([0.0, 2.0, 1.0, -1.0]).log_softmax(dim=-1)
-        >>> next_token_distribution(logits)
+        >>> next_token_distribution(logits, temperature=1.0)
         tensor([0.0871, 0.6439, 0.2369, 0.0321])
         >>> next_token_distribution(logits, temperature=0.5, top_k=2)
         tensor([0.0000, 0.8808, 0.1192, 0.0000])
-        >>> next_token_distribution(logits, top_p=0.9)
+        >>> next_token_distribution(logits, temperature=1.0, top_p=0.9)
         tensor([0.0900, 0.6652, 0.2447, 0.0000])
     """
     require_sampling(temperature, top_k, top_p)
@@ -164,15 +164,15 @@ def in_evaluation(model: _Module) -> _Module:
     Returns:
         A module of the same class.
     """
-    twins = {}
+    twins: dict[nn.Module | None, Any] = {None: None}  # a child may be None
     for module in model.modules():
         # Not copy.copy, which would build some modules anew.
         twin = twins[module] = object.__new__(type(module))
         # A module that was compiled in place would call the one that was compiled.
         twin.__dict__.update(module.__dict__, training=False, _compiled_call_impl=None)
-    for module, twin in twins.items():
-        children = {name: twins.get(child) for name, child in module._modules.items()}
-        twin.__dict__["_modules"] = children
+    for module in model.modules():
+        children = {name: twins[child] for name, child in module._modules.items()}
+        twins[module].__dict__["_modules"] = children
     return twins[model]
 
 

@@ -277,7 +277,7 @@ GENERATION = (
     Change(
         "gpt2/sampling",
         "children of the model itself",
-        '        twin.__dict__["_modules"] = children\n',
+        '        twins[module].__dict__["_modules"] = children\n',
         "",
         select="dropout or mode or twin or stream",
     ),
@@ -291,9 +291,9 @@ GENERATION = (
     Change(
         "gpt2/sampling",
         "parameters and buffers in other dictionaries",
-        'twin.__dict__["_modules"] = children\n',
-        'twin.__dict__["_modules"] = children\n'
-        '        twin.__dict__["_buffers"] = dict(module._buffers)\n',
+        'twins[module].__dict__["_modules"] = children\n',
+        'twins[module].__dict__["_modules"] = children\n'
+        '        twins[module].__dict__["_buffers"] = dict(module._buffers)\n',
         select="twin",
     ),
     Change(
@@ -598,7 +598,8 @@ GENERATION = (
         "gpt2/model",
         "a transposed view kept, which cannot be copied",
         "        self.to(dtype=dtype)\n        self._initialize()\n",
-        "        self.to(dtype=dtype)\n        self._initialize()\n        self.head = self.wte.weight.T\n",
+        "        self.to(dtype=dtype)\n        self._initialize()\n"
+        "        self.head = self.wte.weight.T\n",
         select="copy or precision",
     ),
     Change(

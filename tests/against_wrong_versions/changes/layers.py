@@ -197,14 +197,14 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         Change(
             "gpt2/cache",
             "order of the caches not checked",
-            "if found != list(range(blocks)):",
-            "if len(set(found)) != blocks:",
+            "if order != list(range(blocks)):",
+            "if len(set(order)) != blocks:",
         ),
         Change(
             "gpt2/cache",
             "one cache for two blocks",
-            "if found != list(range(blocks)):",
-            "if len(set(found)) == blocks and found != list(range(blocks)):",
+            "if order != list(range(blocks)):",
+            "if len(set(order)) == blocks and order != list(range(blocks)):",
         ),
         Change(
             "gpt2/cache",

@@ -1,6 +1,7 @@
 """The next token, and GPT-2's `generate`, against `transformers`, by enumeration and by laws."""
 
 import copy
+import inspect
 import math
 import threading
 from fractions import Fraction
@@ -74,6 +75,12 @@ def assert_probable(counts, probabilities, false_alarm=1e-9):
     assert torch.special.gammaincc(freedom, statistic / 2) > false_alarm
 
 
+def test_one_default_of_the_temperature():
+    functions = (GPT2.generate, GPT2.stream, next_token, next_token_distribution)
+    defaults = [inspect.signature(each).parameters["temperature"].default for each in functions]
+    assert defaults == [0.0, 0.0, 0.0, inspect.Parameter.empty]
+
+
 # The distribution, by hand
 
 
@@ -97,7 +104,9 @@ def assert_probable(counts, probabilities, false_alarm=1e-9):
 def test_the_distribution_by_hand(options, expected):
     logits = torch.tensor([1.0, 4.0, 2.0, 3.0], dtype=torch.float64).log() + 5
     expected = torch.tensor(expected, dtype=torch.float64)
-    torch.testing.assert_close(next_token_distribution(logits, **options), expected)
+    torch.testing.assert_close(
+        next_token_distribution(logits, **{"temperature": 1.0} | options), expected
+    )
 
 
 @given(
@@ -132,9 +141,9 @@ def test_the_distribution_by_enumeration(weights, power, top_k, nucleus):
 
 def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
     logits = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0])
-    kept = next_token_distribution(logits, top_k=2) > 0
+    kept = next_token_distribution(logits, 1.0, top_k=2) > 0
     assert kept.tolist() == [False, True, True, True, False]
-    kept = next_token_distribution(logits, top_p=0.5) > 0
+    kept = next_token_distribution(logits, 1.0, top_p=0.5) > 0
     assert kept.tolist() == [False, True, True, False, False]
     assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0, 0, 0]
 
@@ -187,9 +196,9 @@ def test_equals_the_warpers_of_transformers_up_to_the_order_of_equals(logits, to
     logits = torch.tensor([logits], dtype=torch.float64)
     sums = logits.softmax(-1).sort(descending=True).values.cumsum(dim=-1)
     assume((sums - top_p).abs().min() > 1e-12)
-    ours = next_token_distribution(logits, top_k=top_k)
+    ours = next_token_distribution(logits, 1.0, top_k=top_k)
     torch.testing.assert_close(ours, distribution_of_transformers(logits, 1.0, top_k, None))
-    ours = next_token_distribution(logits, top_p=top_p)
+    ours = next_token_distribution(logits, 1.0, top_p=top_p)
     theirs = distribution_of_transformers(logits, 1.0, None, top_p)
     torch.testing.assert_close(ours.sort().values, theirs.sort().values)
 
@@ -271,7 +280,7 @@ def test_more_temperature_is_more_entropy(seed, temperature, factor):
 def test_each_option_ends_at_greedy(options, dtype):
     logits = random_logits(7, VOCAB).to(dtype)
     greedy = next_token_distribution(logits, temperature=0.0)
-    assert torch.equal(next_token_distribution(logits, **options), greedy)
+    assert torch.equal(next_token_distribution(logits, **{"temperature": 1.0} | options), greedy)
     assert greedy.sum() == 7
     assert torch.equal(next_token(logits, **options), logits.argmax(dim=-1))
 
@@ -306,18 +315,18 @@ def test_options_that_leave_everything(seed, temperature):
 @given(seeds, st.floats(1e-12, 1e-3))
 def test_a_nucleus_of_nearly_everything_drops_no_more_than_asked(seed, rest):
     logits = random_logits(2, 500, seed=seed, scale=15.0).float()
-    exact = next_token_distribution(logits.double())
-    dropped = next_token_distribution(logits, top_p=1 - rest) == 0
+    exact = next_token_distribution(logits.double(), 1.0)
+    dropped = next_token_distribution(logits, 1.0, top_p=1 - rest) == 0
     # 1 - rest is rounded to a multiple of 2 ** -53, the sum of what is dropped to 2 ** -24 of it.
     assert ((exact * dropped).sum(dim=-1) <= (1 + 1e-5) * rest + 2**-53).all()
 
 
 def test_all_equal_logits():
     for value in (0.0, -1e30, 3e38):
-        probabilities = next_token_distribution(torch.full((3, 8), value))
+        probabilities = next_token_distribution(torch.full((3, 8), value), 1.0)
         assert torch.equal(probabilities, torch.full((3, 8), 1 / 8))
         assert next_token(torch.full((3, 8), value)).tolist() == [0, 0, 0]
-    probabilities = next_token_distribution(torch.zeros(8), top_p=0.5)
+    probabilities = next_token_distribution(torch.zeros(8), 1.0, top_p=0.5)
     assert probabilities.tolist() == [0.25] * 4 + [0] * 4
 
 
@@ -359,7 +368,7 @@ def test_the_test_of_frequencies_can_fail():
 
 def test_draws_of_neighboring_rows_are_independent():
     pairs = next_token(random_logits(4, scale=0.5).expand(20000, 2, 4), 1.0, generator=seeded(1))
-    one = next_token_distribution(random_logits(4, scale=0.5))
+    one = next_token_distribution(random_logits(4, scale=0.5), 1.0)
     counts = torch.bincount(4 * pairs[:, 0] + pairs[:, 1], minlength=16)
     assert_probable(counts, torch.outer(one, one).flatten())
 
@@ -787,7 +796,7 @@ def test_low_precision_chooses_tokens_that_are_nearly_the_best(dtype):
 def test_half_precision_is_drawn_from_in_float32():
     # 60000 tokens of one probability: their sum is no number of float16.
     logits = torch.zeros(60000, dtype=torch.float16)
-    probabilities = next_token_distribution(logits, top_p=0.5)
+    probabilities = next_token_distribution(logits, 1.0, top_p=0.5)
     assert probabilities.dtype == torch.float32
     assert abs((probabilities > 0).sum().item() - 30000) < 10
 
