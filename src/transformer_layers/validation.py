@@ -88,7 +88,7 @@ def require_floating(name: str, x: Shaped[Tensor, "..."]) -> None:
         )
 
 
-def require_integers(name: str, x: Shaped[Tensor, "..."]) -> None:
+def require_integers(name: str, x: object) -> None:
     """Refuses what is no tensor of int64 or int32, the dtypes of torch's indices.
 
     Args:

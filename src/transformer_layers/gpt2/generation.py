@@ -66,9 +66,9 @@ def as_batch(
         TypeError: If `ids` are neither a tensor nor a list of tensors of int64 or int32.
         ValueError: If a shape does not fit, or there is no prompt, or one without a token.
     """
-    of_tensors = isinstance(ids, list | tuple) and all(isinstance(each, Tensor) for each in ids)
-    if isinstance(ids, Tensor) or not of_tensors:
-        require_integers("ids", ids)
+    if not isinstance(ids, list | tuple) or not all(isinstance(each, Tensor) for each in ids):
+        require_integers("ids", ids)  # which refuses a list of numbers
+    if isinstance(ids, Tensor):
         if ids.ndim != 2 or ids.shape[1] == 0:
             raise ValueError(
                 "ids must be of shape (batch, seq) with one position or more, got "
