@@ -88,7 +88,7 @@ def require_floating(name: str, x: Shaped[Tensor, "..."]) -> None:
         )
 
 
-def require_integers(name: str, x: Shaped[Tensor, "..."]) -> None:
+def require_integers(name: str, x: object) -> None:
     """Refuses what is no tensor of int64 or int32, the dtypes of torch's indices.
 
     Args:
@@ -96,8 +96,13 @@ def require_integers(name: str, x: Shaped[Tensor, "..."]) -> None:
         x: The argument.
 
     Raises:
-        TypeError: If `x` is of another dtype.
+        TypeError: If `x` is something else.
     """
+    if not isinstance(x, Tensor):
+        raise TypeError(
+            f"{name} must be a tensor of int64 or int32, got a {type(x).__name__}; make one with "
+            f"torch.tensor({name})"
+        )
     if x.dtype not in (torch.int64, torch.int32):
         raise TypeError(
             f"{name} must be a tensor of int64 or int32, got {x.dtype}; convert it with "

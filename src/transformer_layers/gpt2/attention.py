@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.inputs import require_heads, require_sequences
 from transformer_layers.attention.kernel import fused_attention
-from transformer_layers.attention.masks import causal_mask
 from transformer_layers.dropout import Dropout
 from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.gpt2.conv1d import Conv1D
@@ -87,19 +86,14 @@ class CausalSelfAttention(nn.Module):
         require_sequences(self.d_model, self.c_attn.weight, x=x)
         projections = self.c_attn(x).split(self.d_model, dim=-1)
         query, key, value = (split_heads(each, self.num_heads) for each in projections)
-        past = cache.length if cache is not None else 0
+        mask, is_causal = None, True
         if cache is not None:
+            begun = cache.length > 0
             key, value = cache.append(key, value)
-        seq = x.shape[-2]
-        # The kernel's own causal mask counts from the first key: only without a past.
-        output = fused_attention(
-            query,
-            key,
-            value,
-            mask=causal_mask(seq, past, device=x.device) if past > 0 and seq > 1 else None,
-            is_causal=past == 0,
-            dropout_p=self.dropout.p if self.training else 0.0,
-        )
+            if begun or cache.padding is not None:  # the kernel's own mask is that of no cache
+                mask, is_causal = cache.mask(x.shape[-2]), False
+        p = self.dropout.p if self.training else 0.0
+        output = fused_attention(query, key, value, mask, is_causal, dropout_p=p)
         return self.dropout(self.c_proj(merge_heads(output)))
 
     def extra_repr(self) -> str:

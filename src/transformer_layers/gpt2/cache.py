@@ -1,9 +1,12 @@
 """Keys and values of the positions that a causal layer has seen."""
 
+from collections.abc import Sequence
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from transformer_layers.attention.masks import causal_mask
 from transformer_layers.validation import require_size
 
 
@@ -12,9 +15,12 @@ class KeyValueCache:
 
     Both tensors are allocated once, for `max_seq` positions; :meth:`append` writes behind the
     positions that are there and returns views, so that a step copies its own keys and values only.
-    One layer needs one cache. A step that needs gradients may follow others that were made without,
-    under `torch.no_grad()`. The gradient of a step cannot be taken once another has followed: what
-    it saved has been written over, and torch says so.
+    One layer needs one cache. Where sequences of different lengths share a batch, the shorter ones
+    begin with padding, to whose keys nothing attends.
+
+    A step that needs gradients may follow others that were made without, under `torch.no_grad()`.
+    The gradient of a step cannot be taken once another has followed: what it saved has been written
+    over, and torch says so.
 
     Args:
         batch: Number of sequences.
@@ -23,20 +29,26 @@ class KeyValueCache:
         d_k: Features of one head.
         dtype: Of the keys and values; torch's default dtype if not given.
         device: Of the keys and values; torch's default device if not given.
+        padding: Number of positions at the beginning of each sequence that are padding, int64 or
+            int32 of shape `(batch,)`; none if not given.
 
     Attributes:
         length: Number of positions held, initially 0.
         max_seq: Number of positions there is room for.
+        block: Number of the block of :class:`GPT2` whose keys and values are held; None before a
+            model has taken the cache.
+        padding: As given.
 
     Raises:
         TypeError: If a size is not an int.
-        ValueError: If a size is negative, or `num_heads` or `d_k` is 0.
+        ValueError: If a size is negative, `num_heads` or `d_k` is 0, or `padding` is not of shape
+            `(batch,)`.
 
     Examples:
         >>> cache = KeyValueCache(batch=1, num_heads=1, max_seq=4, d_k=2)
         >>> keys, values = cache.append(torch.ones(1, 1, 3, 2), torch.zeros(1, 1, 3, 2))
-        >>> cache.length
-        3
+        >>> cache
+        KeyValueCache(batch=1, num_heads=1, d_k=2, 3 of 4 positions, torch.float32, cpu)
         >>> keys, values = cache.append(torch.full((1, 1, 1, 2), 5.0), torch.zeros(1, 1, 1, 2))
         >>> keys
         tensor([[[[1., 1.],
@@ -54,15 +66,22 @@ class KeyValueCache:
         *,
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
+        padding: Int[Tensor, " batch"] | None = None,
     ) -> None:
         require_size("batch", batch, minimum=0)
         require_size("num_heads", num_heads)
         require_size("max_seq", max_seq, minimum=0)
         require_size("d_k", d_k)
+        if padding is not None and padding.shape != (batch,):
+            raise ValueError(
+                f"padding must be of shape (batch,) = ({batch},), got {tuple(padding.shape)}"
+            )
         self._keys = torch.zeros(batch, num_heads, max_seq, d_k, dtype=dtype, device=device)
         self._values = torch.zeros_like(self._keys)
         self.length = 0
         self.max_seq = max_seq
+        self.block: int | None = None
+        self.padding = padding
 
     def append(
         self,
@@ -107,3 +126,63 @@ class KeyValueCache:
         self._values[:, :, self.length : end] = value
         self.length = end
         return self._keys[:, :, :end], self._values[:, :, :end]
+
+    def mask(self, seq: int) -> Bool[Tensor, "*batch seq length"] | None:
+        """What the last positions may attend to: themselves and what came before, no padding.
+
+        Args:
+            seq: Number of positions that were added last.
+
+        Returns:
+            Boolean, shape `(seq, length)` or, with padding, `(batch, seq, length)`; None for a
+            single position that may attend to all.
+        """
+        if seq == 1 and self.padding is None:
+            return None
+        causal = causal_mask(seq, self.length - seq, device=self._keys.device)
+        if self.padding is None:
+            return causal
+        places = torch.arange(self.length, device=self._keys.device)
+        return causal & (places >= self.padding[:, None, None])
+
+    def __repr__(self) -> str:
+        batch, num_heads, _, d_k = self._keys.shape
+        return (
+            f"KeyValueCache(batch={batch}, num_heads={num_heads}, d_k={d_k}, {self.length} of "
+            f"{self.max_seq} positions, {self._keys.dtype}, {self._keys.device})"
+        )
+
+
+def require_caches(caches: Sequence[KeyValueCache], blocks: int) -> int:
+    """Refuses caches that are not one for each block of a model, in the order of the blocks.
+
+    An empty one may stand anywhere, and belongs from then on to the block in whose place it stands.
+
+    Args:
+        caches: The caches.
+        blocks: Number of blocks.
+
+    Returns:
+        How many positions each of the caches holds.
+
+    Raises:
+        ValueError: If their number, order, lengths or room do not fit.
+    """
+    fills = [(cache.length, cache.max_seq) for cache in caches]
+    if len(fills) != blocks or any(fill != fills[0] for fill in fills):
+        found = ", ".join(f"{length} of {max_seq}" for length, max_seq in fills)
+        raise ValueError(
+            f"caches must be one for each of {blocks} blocks, all with the same length and "
+            f"max_seq, got {found or 'none'}"
+        )
+    length = fills[0][0]
+    for i, cache in enumerate(caches):
+        if length == 0 or cache.block is None:
+            cache.block = i
+    order = [cache.block for cache in caches]  # one that stands in two places has one number
+    if order != list(range(blocks)):
+        raise ValueError(
+            "caches must be in the order of the blocks, each block with its own, got those of "
+            f"blocks {', '.join(map(str, order))}"
+        )
+    return length

@@ -2,7 +2,9 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -10,11 +12,16 @@ from torch import Tensor, nn
 
 from transformer_layers.dropout import Dropout
 from transformer_layers.gpt2.block import GPT2Block
-from transformer_layers.gpt2.cache import KeyValueCache
+from transformer_layers.gpt2.cache import KeyValueCache, require_caches
 from transformer_layers.gpt2.config import GPT2Config
-from transformer_layers.gpt2.sampling import evaluating, next_token, require_sampling
-from transformer_layers.precision import at_least_float32
+from transformer_layers.gpt2.conv1d import Conv1D
+from transformer_layers.gpt2.generation import as_batch, new_tokens, require_stops, up_to_stop
+from transformer_layers.gpt2.sampling import in_evaluation, next_token, require_sampling
+from transformer_layers.precision import at_least_float32, autocast_dtype
 from transformer_layers.validation import require_integers, require_size
+
+# One tensor for prompts of the same length, a list of tensors for those of different lengths.
+Prompts = TypeVar("Prompts", Tensor, list[Tensor])
 
 
 class GPT2(nn.Module):
@@ -38,6 +45,8 @@ class GPT2(nn.Module):
 
     Args:
         config: The sizes.
+        device: Of the parameters; torch's default device if not given.
+        dtype: Of the parameters; torch's default dtype if not given.
 
     Attributes:
         config: The sizes.
@@ -52,24 +61,48 @@ class GPT2(nn.Module):
         >>> ids = torch.tensor([[3, 14, 15, 9, 26]])
         >>> model(ids).shape
         torch.Size([1, 5, 50])
-        >>> with torch.device("meta"):
-        ...     smallest = GPT2(GPT2Config())
-        >>> f"{sum(parameter.numel() for parameter in smallest.parameters()):,}"
-        '124,439,808'
+        >>> print(GPT2(GPT2Config(), device="meta").extra_repr())
+        124,439,808 parameters, vocab_size=50257, n_positions=1024, n_embd=768, n_layer=12,
+        n_head=12
     """
 
-    def __init__(self, config: GPT2Config) -> None:
+    def __init__(
+        self,
+        config: GPT2Config,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         self.config = config
-        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
-        self.wpe = nn.Embedding(config.n_positions, config.n_embd)
-        self.drop = Dropout(config.dropout)
-        eps = config.layer_norm_epsilon
-        self.h = nn.ModuleList(
-            GPT2Block(config.n_embd, config.n_head, config.dropout, eps)
-            for _ in range(config.n_layer)
-        )
-        self.ln_f = nn.LayerNorm(config.n_embd, eps)
+        with nullcontext() if device is None else torch.device(device):
+            self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+            self.wpe = nn.Embedding(config.n_positions, config.n_embd)
+            self.drop = Dropout(config.dropout)
+            eps = config.layer_norm_epsilon
+            self.h = nn.ModuleList(
+                GPT2Block(config.n_embd, config.n_head, config.dropout, eps)
+                for _ in range(config.n_layer)
+            )
+            self.ln_f = nn.LayerNorm(config.n_embd, eps)
+        self.to(dtype=dtype)
+        self._initialize()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draws all weights anew, as at construction; for a model that was made on the meta device.
+
+        Examples:
+            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+            >>> model = GPT2(config, device="meta").to_empty(device="cpu")
+            >>> model.reset_parameters()
+        """
+        for layer in self.modules():
+            if isinstance(layer, Conv1D):
+                layer.weight.normal_(std=0.02)
+                layer.bias.zero_()
+            elif isinstance(layer, nn.LayerNorm):
+                layer.reset_parameters()
         self._initialize()
 
     @torch.no_grad()
@@ -125,9 +158,21 @@ class GPT2(nn.Module):
         """
         past = self._past(ids, caches)
         positions = torch.arange(past, past + ids.shape[-1], device=ids.device)
+        if caches and caches[0].padding is not None:
+            positions = (positions - caches[0].padding[:, None]).clamp(min=0)
+        try:
+            return self._last_hidden_state(ids, positions, caches)
+        except BaseException:  # all caches have grown, or none, also after an interrupt
+            for cache in caches or ():
+                cache.length = past
+            raise
+
+    def _last_hidden_state(
+        self, ids: Tensor, positions: Tensor, caches: Sequence[KeyValueCache] | None
+    ) -> Tensor:
         x = self.drop(self._embed(ids) + self.wpe(positions))
         for i, block in enumerate(self.h):
-            x = block(x, None if caches is None else caches[i])
+            x = block(x, caches[i] if caches else None)
         return self.ln_f(x)
 
     def logits(
@@ -164,6 +209,7 @@ class GPT2(nn.Module):
             ValueError: If there is nothing to predict, a sequence is too long, or an id is not in
                 the vocabulary.
         """
+        require_integers("ids", ids)
         if ids.ndim == 0 or ids.shape[-1] < 2 or ids.numel() == 0:
             raise ValueError(
                 "ids must hold a sequence of two tokens or more, so that there is one to predict; "
@@ -176,83 +222,153 @@ class GPT2(nn.Module):
 
     def generate(
         self,
-        ids: Int[Tensor, "batch seq"],
+        ids: Prompts,
         max_new_tokens: int,
         temperature: float = 0.0,
         top_k: int | None = None,
         top_p: float | None = None,
         generator: torch.Generator | None = None,
-    ) -> Int[Tensor, "batch total"]:
-        """Continues each sequence, one token at a time.
+        eos_token: int | Sequence[int] | None = None,
+    ) -> Prompts:
+        """Continues each prompt, one token at a time.
 
         The keys and values of earlier positions are kept, so that each step after the first
-        computes one position. Dropout is off, whatever the model's mode.
+        computes one position. Dropout is off, whatever the model's mode, which stays as it is.
+
+        Prompts of different lengths are a list of tensors. They are computed as one batch, in which
+        the shorter ones have padding in front: nothing attends to it, and a prompt's positions are
+        counted from its own first token. So greedy tokens are those of each prompt by itself.
 
         Args:
-            ids: The tokens so far, int64 or int32 of shape `(batch, seq)`.
-            max_new_tokens: Number of tokens to add.
+            ids: The prompts, int64 or int32: a tensor of shape `(batch, seq)`, or a list of tensors
+                of shape `(seq,)`, each with its own length.
+            max_new_tokens: Number of tokens to add at most.
             temperature: What the logits are divided by before a token is drawn; 0 takes the most
                 likely token.
             top_k: If given, tokens are drawn from the `top_k` most likely ones.
             top_p: If given, tokens are drawn from the fewest most likely ones whose probabilities
                 sum to `top_p` or more; after `top_k`.
             generator: Source of the draws; torch's global one if not given.
+            eos_token: If given, the token, or the tokens, of which the first new one ends a
+                sequence, and is its last.
 
         Returns:
-            `ids` and the new tokens, shape `(batch, seq + max_new_tokens)`.
+            Of a tensor: the prompts and the new tokens, shape `(batch, seq + max_new_tokens)`, or
+            shorter if all sequences have ended before. One that ends before others is filled up
+            with `eos_token`, the first of several. Of a list: a list of tensors, each a prompt and
+            its new tokens, without filling.
 
         Raises:
-            TypeError: If `ids` are not int64 or int32, or a count is no int.
-            ValueError: If `ids` is not of two axes or holds no position, the result would be longer
-                than `n_positions`, an id is not in the vocabulary, an option is out of range, or
-                the highest logit is not finite.
+            TypeError: If `ids` are not int64 or int32, or a count or a token is no int.
+            ValueError: If a shape does not fit, a prompt holds no position, the result could be
+                longer than `n_positions`, an id is not in the vocabulary, an option is out of
+                range, or the highest logit is not finite.
 
         Examples:
             >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
             >>> model = GPT2(config)
             >>> model.generate(torch.tensor([[3, 14], [15, 9]]), max_new_tokens=5).shape
             torch.Size([2, 7])
+            >>> prompts = [torch.tensor([3, 14, 15]), torch.tensor([9])]
+            >>> [len(each) for each in model.generate(prompts, max_new_tokens=5)]
+            [8, 6]
         """
-        require_integers("ids", ids)
-        if ids.ndim != 2 or ids.shape[1] == 0:
-            raise ValueError(
-                "ids must be of shape (batch, seq) with one position or more, got "
-                f"{tuple(ids.shape)}; a single sequence is ids[None]"
-            )
+        stream = self.stream(ids, max_new_tokens, temperature, top_k, top_p, generator, eos_token)
+        steps: list[Tensor] = [new[:, None] for new in stream]
+        if isinstance(ids, Tensor):
+            return torch.cat([ids, *steps], dim=1)
+        if not steps:
+            return [prompt.clone() for prompt in ids]
+        stops = require_stops(eos_token, self.config.vocab_size)
+        rows = zip(ids, torch.cat(steps, dim=1), strict=True)
+        return [torch.cat([prompt, up_to_stop(new, stops)]) for prompt, new in rows]
+
+    def stream(
+        self,
+        ids: Int[Tensor, "batch seq"] | list[Int[Tensor, " _"]],
+        max_new_tokens: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: torch.Generator | None = None,
+        eos_token: int | Sequence[int] | None = None,
+    ) -> Iterator[Int[Tensor, " batch"]]:
+        """Yields the new tokens of :meth:`generate`, each as soon as it is chosen.
+
+        Args:
+            ids: See :meth:`generate`, as for all arguments and errors. The errors of arguments come
+                with the call, not with the first token.
+            max_new_tokens: See there.
+            temperature: See there.
+            top_k: See there.
+            top_p: See there.
+            generator: See there.
+            eos_token: See there.
+
+        Returns:
+            An iterator over tensors of shape `(batch,)`, a token for each prompt. A sequence that
+            has ended goes on with `eos_token`, until all have.
+
+        Examples:
+            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
+            >>> model = GPT2(config)
+            >>> for tokens in model.stream(torch.tensor([[3, 14]]), max_new_tokens=2):
+            ...     print(tokens.shape)
+            torch.Size([1])
+            torch.Size([1])
+        """
+        batch, padding = as_batch(ids)
         require_size("max_new_tokens", max_new_tokens, minimum=0)
         require_sampling(temperature, top_k, top_p)
-        total = ids.shape[1] + max_new_tokens
+        stops = require_stops(eos_token, self.config.vocab_size)
+        total = batch.shape[1] + max_new_tokens
         self._require_room(total)
-        caches = self.new_caches(ids.shape[0], total)
-        new = ids
-        with evaluating(self):
-            for _ in range(max_new_tokens):
-                last = self.last_hidden_state(new, caches)[:, -1]
-                logits = self.logits(last)
-                new = next_token(logits, temperature, top_k, top_p, generator)[:, None]
-                ids = torch.cat([ids, new.to(ids.dtype)], dim=-1)
-        return ids
+        self._require_tokens(batch)
+        caches = self.new_caches(batch.shape[0], total, padding)
+        model = in_evaluation(self)
 
-    def new_caches(self, batch: int, max_seq: int) -> list[KeyValueCache]:
+        def read(new: Tensor) -> Tensor:
+            return model.logits(model.last_hidden_state(new, caches)[:, -1])
+
+        def choose(logits: Tensor) -> Tensor:
+            return next_token(logits, temperature, top_k, top_p, generator)
+
+        return new_tokens(read, choose, batch, max_new_tokens, stops)
+
+    def new_caches(
+        self, batch: int, max_seq: int, padding: Int[Tensor, " batch"] | None = None
+    ) -> list[KeyValueCache]:
         """Empty caches of keys and values, one for each block.
 
         Args:
             batch: Number of sequences.
             max_seq: Number of positions there is to be room for.
+            padding: Number of positions at the beginning of each sequence that are padding, shape
+                `(batch,)`; none if not given. A sequence's positions are counted from there.
 
         Returns:
-            As many caches as there are blocks, of the dtype and on the device of the model.
+            As many caches as there are blocks, on the device of the model, of its dtype or of the
+            one that `torch.autocast` makes of it.
 
         Raises:
             TypeError: If a size is not an int.
-            ValueError: If a size is negative.
+            ValueError: If a size is negative, or `padding` of another shape.
         """
         weight, heads = self.wte.weight, self.config.n_head
-        d_k = self.config.n_embd // heads
+        d_k, dtype = self.config.n_embd // heads, autocast_dtype(weight)
         return [
-            KeyValueCache(batch, heads, max_seq, d_k, dtype=weight.dtype, device=weight.device)
+            KeyValueCache(
+                batch, heads, max_seq, d_k, dtype=dtype, device=weight.device, padding=padding
+            )
             for _ in self.h
         ]
+
+    def extra_repr(self) -> str:
+        """The number of parameters and the sizes, for `print`."""
+        count = sum(parameter.numel() for parameter in self.parameters())
+        names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
+        sizes = ", ".join(f"{name}={getattr(self.config, name)}" for name in names)
+        return f"{count:,} parameters, {sizes}"
 
     @classmethod
     def from_pretrained(cls, name_or_folder: str | os.PathLike[str]) -> "GPT2":
@@ -311,16 +427,7 @@ class GPT2(nn.Module):
         require_integers("ids", ids)
         if ids.ndim == 0:
             raise ValueError("ids must have an axis of positions, got a single number")
-        past = 0
-        if caches is not None:
-            fills = [(cache.length, cache.max_seq) for cache in caches]
-            if len(fills) != len(self.h) or len(set(fills)) != 1:
-                found = ", ".join(f"{length} of {max_seq}" for length, max_seq in fills)
-                raise ValueError(
-                    f"caches must be one for each of {len(self.h)} blocks, all with the same "
-                    f"length and max_seq, got {found or 'none'}"
-                )
-            past = fills[0][0]
+        past = 0 if caches is None else require_caches(caches, len(self.h))
         self._require_room(past + ids.shape[-1])
         return past
 
@@ -334,8 +441,15 @@ class GPT2(nn.Module):
     def _embed(self, ids: Tensor) -> Tensor:
         try:
             return self.wte(ids)
-        except IndexError as error:
+        except IndexError:
+            self._require_tokens(ids)
+            raise
+
+    def _require_tokens(self, ids: Tensor) -> None:
+        if ids.is_meta or ids.numel() == 0:
+            return
+        least, most = ids.min(), ids.max()
+        if least < 0 or most >= self.config.vocab_size:
             raise ValueError(
-                f"ids must be in [0, {self.config.vocab_size}), got values from {ids.min()} to "
-                f"{ids.max()}"
-            ) from error
+                f"ids must be in [0, {self.config.vocab_size}), got values from {least} to {most}"
+            )

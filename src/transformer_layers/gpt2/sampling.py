@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -11,10 +12,12 @@ from torch import Tensor, nn
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_floating, require_size
 
+_Module = TypeVar("_Module", bound=nn.Module)
+
 
 def next_token_distribution(
     logits: Float[Tensor, "*batch vocab_size"],
-    temperature: float = 1.0,
+    temperature: float,
     top_k: int | None = None,
     top_p: float | None = None,
 ) -> Float[Tensor, "*batch vocab_size"]:
@@ -47,11 +50,11 @@ def next_token_distribution(
 
     Examples:
         >>> logits = torch.tensor([0.0, 2.0, 1.0, -1.0]).log_softmax(dim=-1)
-        >>> next_token_distribution(logits)
+        >>> next_token_distribution(logits, temperature=1.0)
         tensor([0.0871, 0.6439, 0.2369, 0.0321])
         >>> next_token_distribution(logits, temperature=0.5, top_k=2)
         tensor([0.0000, 0.8808, 0.1192, 0.0000])
-        >>> next_token_distribution(logits, top_p=0.9)
+        >>> next_token_distribution(logits, temperature=1.0, top_p=0.9)
         tensor([0.0900, 0.6652, 0.2447, 0.0000])
     """
     require_sampling(temperature, top_k, top_p)
@@ -138,20 +141,39 @@ def require_sampling(temperature: float, top_k: int | None, top_p: float | None)
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Puts a model in evaluation mode, without gradients, and back as it was.
+def evaluating(model: _Module) -> Iterator[_Module]:
+    """Gives a model's twin in evaluation mode, without gradients; see :func:`in_evaluation`.
 
     Args:
         model: The model.
     """
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module, training in modes:
-            module.training = training
+    with torch.no_grad():
+        yield in_evaluation(model)
+
+
+def in_evaluation(model: _Module) -> _Module:
+    """A twin of a model in evaluation mode: all is shared but the modes.
+
+    A mode belongs to the model, whoever uses it: another thread that trains it, or has just
+    generated with it, switches dropout for all. So the model's own modes are neither asked nor
+    changed. Parameters, buffers and hooks are the same objects, and a hook is handed the twin.
+
+    Args:
+        model: The model.
+
+    Returns:
+        A module of the same class.
+    """
+    twins: dict[nn.Module | None, Any] = {None: None}  # a child may be None
+    for module in model.modules():
+        # Not copy.copy, which would build some modules anew.
+        twin = twins[module] = object.__new__(type(module))
+        # A module that was compiled in place would call the one that was compiled.
+        twin.__dict__.update(module.__dict__, training=False, _compiled_call_impl=None)
+    for module in model.modules():
+        children = {name: twins[child] for name, child in module._modules.items()}
+        twins[module].__dict__["_modules"] = children
+    return twins[model]
 
 
 def _require_logits(logits: Tensor) -> None:

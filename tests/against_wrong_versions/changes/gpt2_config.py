@@ -70,8 +70,8 @@ GPT2_CONFIG = (
     Change(
         "gpt2/model",
         "a head of its own",
-        "        self._initialize()\n",
-        "        self._initialize()\n"
+        "        self.to(dtype=dtype)\n        self._initialize()\n",
+        "        self.to(dtype=dtype)\n        self._initialize()\n"
         "        self.head = nn.Linear(config.n_embd, config.vocab_size, bias=False)\n",
     ),
 )

@@ -368,15 +368,15 @@ INFERENCE = (
     Change(
         "gpt2/inference/model",
         "measured with dropout",
-        "with evaluating(model):",
-        "with torch.no_grad():",
+        "with evaluating(model) as twin:",
+        "with torch.no_grad(), nullcontext(model) as twin:",
         select="the_error or changed",
     ),
     Change(
         "gpt2/inference/model",
         "the model left in evaluation",
-        "with evaluating(model):",
-        "with torch.no_grad(), nullcontext(model.eval()):",
+        "with evaluating(model) as twin:",
+        "with torch.no_grad(), nullcontext(model.eval()) as twin:",
         select="the_error or changed",
     ),
     Change(

@@ -61,15 +61,15 @@ LAYERS: dict[str, tuple[Change, ...]] = {
     "gpt2/attention": (
         Change(
             "gpt2/attention",
-            "past counted after the new keys",
-            "is_causal=past == 0",
-            "is_causal=cache is None or cache.length == 0",
+            "the kernel's own mask after a past",
+            "mask, is_causal = cache.mask(x.shape[-2]), False",
+            "mask, is_causal = None, True",
         ),
         Change(
             "gpt2/attention",
             "no mask where there is a past",
-            "if past > 0 and seq > 1 else None",
-            "if past < 0 else None",
+            "mask, is_causal = cache.mask(x.shape[-2]), False",
+            "is_causal = False",
         ),
     ),
     "dropout": (
@@ -194,6 +194,66 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             'require_size("max_seq", max_seq, minimum=0)',
             "max_seq = abs(max_seq)",
         ),
+        Change(
+            "gpt2/cache",
+            "order of the caches not checked",
+            "if order != list(range(blocks)):",
+            "if len(set(order)) != blocks:",
+        ),
+        Change(
+            "gpt2/cache",
+            "one cache for two blocks",
+            "if order != list(range(blocks)):",
+            "if len(set(order)) == blocks and order != list(range(blocks)):",
+        ),
+        Change(
+            "gpt2/cache",
+            "an empty cache bound to a block",
+            "if length == 0 or cache.block is None:",
+            "if cache.block is None:",
+        ),
+        Change(
+            "gpt2/cache",
+            "keys written by hand belong to all blocks",
+            "if length == 0 or cache.block is None:",
+            "if length == 0:",
+        ),
+        Change(
+            "gpt2/model",
+            "grown up to the block that refused",
+            "                cache.length = past\n",
+            "                pass\n",
+        ),
+        Change(
+            "gpt2/model", "grown after an interrupt", "except BaseException:", "except Exception:"
+        ),
+        Change(
+            "gpt2/model",
+            "matrices left as they are",
+            "                layer.weight.normal_(std=0.02)\n",
+            "",
+        ),
+        Change("gpt2/model", "biases left as they are", "layer.bias.zero_()", "pass"),
+        Change(
+            "gpt2/model",
+            "gains left as they are",
+            "                layer.reset_parameters()\n",
+            "                pass\n",
+        ),
+        Change(
+            "gpt2/model",
+            "embeddings left as they are",
+            "        self._initialize()\n\n    @torch.no_grad()\n    def _initialize",
+            "\n    @torch.no_grad()\n    def _initialize",
+        ),
+        Change("gpt2/model", "dtype ignored", "        self.to(dtype=dtype)\n", ""),
+        Change(
+            "gpt2/model",
+            "device ignored",
+            "nullcontext() if device is None else torch.device(device)",
+            "nullcontext()",
+        ),
+        Change("gpt2/model", "sizes not shown", "{count:,} parameters, {sizes}", "{sizes}"),
     ),
     "attention/heads": (
         Change(
@@ -251,6 +311,21 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "if not key.dtype ==",
         ),
         Change("gpt2/cache", "size not checked", 'require_size("d_k", d_k)', "require_size"),
+        Change(
+            "gpt2/cache",
+            "padding of any shape",
+            "if padding is not None and padding.shape != (batch,):",
+            "if padding is not None and padding.ndim != 1:",
+        ),
+        Change(
+            "gpt2/cache",
+            "padding attended to",
+            "return causal & (places >= self.padding[:, None, None])",
+            "return causal",
+        ),
+        Change(
+            "gpt2/cache", "room shown for what is held", "{self.length} of ", "{self.max_seq} of "
+        ),
     ),
     "attention/masks": (
         Change(

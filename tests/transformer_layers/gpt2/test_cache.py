@@ -53,6 +53,32 @@ def test_dtype_and_device():
     assert keys.dtype == values.dtype == torch.bfloat16
 
 
+def test_shows_sizes_and_fill():
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K, dtype=torch.bfloat16)
+    cache.append(*(x.bfloat16() for x in random_pair(4)))
+    expected = "batch=2, num_heads=3, d_k=5, 4 of 7 positions, torch.bfloat16, cpu"
+    assert repr(cache) == f"KeyValueCache({expected})"
+
+
+def test_masks_by_hand():
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)
+    cache.append(*random_pair(3))
+    assert cache.mask(1) is None
+    assert cache.mask(2).tolist() == [[True, True, False], [True, True, True]]
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K, padding=torch.tensor([1, 0]))
+    cache.append(*random_pair(3))
+    assert cache.mask(1).int().tolist() == [[[0, 1, 1]], [[1, 1, 1]]]
+    assert cache.mask(2).int().tolist() == [[[0, 1, 0], [0, 1, 1]], [[1, 1, 0], [1, 1, 1]]]
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_padding_is_a_number_for_each_sequence():
+    with pytest.raises(
+        ValueError, match=r"^padding must be of shape \(batch,\) = \(2,\), got \(3,\)$"
+    ):
+        KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K, padding=torch.zeros(3).long())
+
+
 @pytest.mark.usefixtures("as_users_run_it")
 def test_too_long_is_an_error_with_both_numbers_and_adds_nothing():
     cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)

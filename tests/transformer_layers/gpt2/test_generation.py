@@ -1,7 +1,9 @@
 """The next token, and GPT-2's `generate`, against `transformers`, by enumeration and by laws."""
 
 import copy
+import inspect
 import math
+import threading
 from fractions import Fraction
 
 import pytest
@@ -11,9 +13,11 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.transformer_layers.comparisons import with_random_weights
-from transformer_layers import GPT2, GPT2Config, KeyValueCache
+from transformer_layers import GPT2, GPT2Config, KeyValueCache, ready_for_inference
+from transformer_layers.gpt2.generation import as_batch
 from transformer_layers.gpt2.sampling import (
     evaluating,
+    in_evaluation,
     next_token,
     next_token_distribution,
     require_sampling,
@@ -71,6 +75,12 @@ def assert_probable(counts, probabilities, false_alarm=1e-9):
     assert torch.special.gammaincc(freedom, statistic / 2) > false_alarm
 
 
+def test_one_default_of_the_temperature():
+    functions = (GPT2.generate, GPT2.stream, next_token, next_token_distribution)
+    defaults = [inspect.signature(each).parameters["temperature"].default for each in functions]
+    assert defaults == [0.0, 0.0, 0.0, inspect.Parameter.empty]
+
+
 # The distribution, by hand
 
 
@@ -94,7 +104,9 @@ def assert_probable(counts, probabilities, false_alarm=1e-9):
 def test_the_distribution_by_hand(options, expected):
     logits = torch.tensor([1.0, 4.0, 2.0, 3.0], dtype=torch.float64).log() + 5
     expected = torch.tensor(expected, dtype=torch.float64)
-    torch.testing.assert_close(next_token_distribution(logits, **options), expected)
+    torch.testing.assert_close(
+        next_token_distribution(logits, **{"temperature": 1.0} | options), expected
+    )
 
 
 @given(
@@ -129,9 +141,9 @@ def test_the_distribution_by_enumeration(weights, power, top_k, nucleus):
 
 def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
     logits = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0])
-    kept = next_token_distribution(logits, top_k=2) > 0
+    kept = next_token_distribution(logits, 1.0, top_k=2) > 0
     assert kept.tolist() == [False, True, True, True, False]
-    kept = next_token_distribution(logits, top_p=0.5) > 0
+    kept = next_token_distribution(logits, 1.0, top_p=0.5) > 0
     assert kept.tolist() == [False, True, True, False, False]
     assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0, 0, 0]
 
@@ -184,9 +196,9 @@ def test_equals_the_warpers_of_transformers_up_to_the_order_of_equals(logits, to
     logits = torch.tensor([logits], dtype=torch.float64)
     sums = logits.softmax(-1).sort(descending=True).values.cumsum(dim=-1)
     assume((sums - top_p).abs().min() > 1e-12)
-    ours = next_token_distribution(logits, top_k=top_k)
+    ours = next_token_distribution(logits, 1.0, top_k=top_k)
     torch.testing.assert_close(ours, distribution_of_transformers(logits, 1.0, top_k, None))
-    ours = next_token_distribution(logits, top_p=top_p)
+    ours = next_token_distribution(logits, 1.0, top_p=top_p)
     theirs = distribution_of_transformers(logits, 1.0, None, top_p)
     torch.testing.assert_close(ours.sort().values, theirs.sort().values)
 
@@ -268,7 +280,7 @@ def test_more_temperature_is_more_entropy(seed, temperature, factor):
 def test_each_option_ends_at_greedy(options, dtype):
     logits = random_logits(7, VOCAB).to(dtype)
     greedy = next_token_distribution(logits, temperature=0.0)
-    assert torch.equal(next_token_distribution(logits, **options), greedy)
+    assert torch.equal(next_token_distribution(logits, **{"temperature": 1.0} | options), greedy)
     assert greedy.sum() == 7
     assert torch.equal(next_token(logits, **options), logits.argmax(dim=-1))
 
@@ -303,18 +315,18 @@ def test_options_that_leave_everything(seed, temperature):
 @given(seeds, st.floats(1e-12, 1e-3))
 def test_a_nucleus_of_nearly_everything_drops_no_more_than_asked(seed, rest):
     logits = random_logits(2, 500, seed=seed, scale=15.0).float()
-    exact = next_token_distribution(logits.double())
-    dropped = next_token_distribution(logits, top_p=1 - rest) == 0
+    exact = next_token_distribution(logits.double(), 1.0)
+    dropped = next_token_distribution(logits, 1.0, top_p=1 - rest) == 0
     # 1 - rest is rounded to a multiple of 2 ** -53, the sum of what is dropped to 2 ** -24 of it.
     assert ((exact * dropped).sum(dim=-1) <= (1 + 1e-5) * rest + 2**-53).all()
 
 
 def test_all_equal_logits():
     for value in (0.0, -1e30, 3e38):
-        probabilities = next_token_distribution(torch.full((3, 8), value))
+        probabilities = next_token_distribution(torch.full((3, 8), value), 1.0)
         assert torch.equal(probabilities, torch.full((3, 8), 1 / 8))
         assert next_token(torch.full((3, 8), value)).tolist() == [0, 0, 0]
-    probabilities = next_token_distribution(torch.zeros(8), top_p=0.5)
+    probabilities = next_token_distribution(torch.zeros(8), 1.0, top_p=0.5)
     assert probabilities.tolist() == [0.25] * 4 + [0] * 4
 
 
@@ -356,7 +368,7 @@ def test_the_test_of_frequencies_can_fail():
 
 def test_draws_of_neighboring_rows_are_independent():
     pairs = next_token(random_logits(4, scale=0.5).expand(20000, 2, 4), 1.0, generator=seeded(1))
-    one = next_token_distribution(random_logits(4, scale=0.5))
+    one = next_token_distribution(random_logits(4, scale=0.5), 1.0)
     counts = torch.bincount(4 * pairs[:, 0] + pairs[:, 1], minlength=16)
     assert_probable(counts, torch.outer(one, one).flatten())
 
@@ -382,29 +394,50 @@ def test_tokens_are_the_same_without_a_cache(batch, seq, new, sizes, seed):
     assert torch.equal(drawn, generated_without_cache(model, ids, new, *options))
 
 
+def their_model(model):
+    import transformers
+
+    names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
+    sizes = {name: getattr(model.config, name) for name in names}
+    config = transformers.GPT2Config(**sizes, bos_token_id=None, eos_token_id=None)
+    theirs = transformers.GPT2LMHeadModel(config).to(model.wte.weight.dtype).eval()
+    theirs.transformer.load_state_dict(model.state_dict(), strict=True)
+    return theirs
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 5}, {"top_p": 0.8}, {"top_k": 9, "top_p": 0.9}])
+@pytest.mark.parametrize("stop", [None, 3])
+def test_sampled_tokens_are_those_of_transformers_with_the_same_seed(options, stop):
+    # In float32: what they draw from is float32 in every model, and multinomial's draws are those
+    # of the dtype.
+    model, ids = random_model(dtype=torch.float32), random_ids(5, 4)
+    theirs = their_model(model)  # whose first weights are draws, too
+    for seed in range(3):
+        torch.manual_seed(seed)
+        expected = theirs.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=13,
+            do_sample=True,
+            temperature=1.3,
+            **{"top_k": 0, "top_p": 1.0} | options,
+            eos_token_id=stop,
+            pad_token_id=stop,
+        )
+        torch.manual_seed(seed)
+        assert torch.equal(model.generate(ids, 13, 1.3, **options, eos_token=stop), expected)
+
+
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize(
     ("batch", "seq", "new", "sizes"),
     [(1, 1, 16, (12, 3, 2)), (3, 5, 12, (10, 5, 3)), (2, 9, 7, (8, 1, 1)), (4, 16, 1, (12, 4, 2))],
 )
 def test_greedy_tokens_are_those_of_transformers(batch, seq, new, sizes, use_cache):
-    import transformers
-
     n_embd, n_head, n_layer = sizes
     model = random_model(n_embd=n_embd, n_head=n_head, n_layer=n_layer)
-    config = transformers.GPT2Config(
-        vocab_size=VOCAB,
-        n_positions=N_POSITIONS,
-        n_embd=n_embd,
-        n_layer=n_layer,
-        n_head=n_head,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    theirs = transformers.GPT2LMHeadModel(config).double().eval()
-    theirs.transformer.load_state_dict(model.state_dict(), strict=True)
     ids = random_ids(batch, seq)
-    expected = theirs.generate(
+    expected = their_model(model).generate(
         ids,
         attention_mask=torch.ones_like(ids),
         max_new_tokens=new,
@@ -516,7 +549,7 @@ def modes(model):
     return {name: module.training for name, module in model.named_modules()}
 
 
-def test_each_module_is_back_in_its_mode():
+def test_each_module_stays_in_its_mode():
     model = mixed_modes(random_model())
     before = modes(model)
     assert len(set(before.values())) == 2
@@ -524,11 +557,11 @@ def test_each_module_is_back_in_its_mode():
     assert modes(model) == before
 
 
-def test_each_module_is_back_in_its_mode_after_an_error():
+def test_each_module_stays_in_its_mode_after_an_error():
     model = mixed_modes(random_model())
     before = modes(model)
     seen = []
-    model.ln_f.register_forward_pre_hook(lambda *_: seen.append(any(modes(model).values())))
+    model.ln_f.register_forward_pre_hook(lambda module, _: seen.append(module.training))
     with pytest.raises(ValueError, match=r"ids must be in \[0, 23\)"):
         model.generate(torch.tensor([[3, VOCAB]]), 3)
     with torch.no_grad():
@@ -539,13 +572,90 @@ def test_each_module_is_back_in_its_mode_after_an_error():
     assert modes(model) == before
 
 
-def test_evaluating_turns_gradients_off_and_on():
-    model = random_model().train()
-    with evaluating(model):
-        assert not model.training
-        assert not model(random_ids(1, 3)).requires_grad
-    assert model.training
-    assert model(random_ids(1, 3)).requires_grad
+def test_threads_that_generate_at_once_leave_each_module_in_its_mode():
+    # The second begins while the first is at work, and ends after it.
+    model = mixed_modes(random_model(dropout=0.9))
+    before, expected = modes(model), model.generate(random_ids(2, 4), 3)
+    steps = {name: threading.Event() for name in ("first begun", "second begun", "first ended")}
+
+    def meet(*_):
+        if threading.current_thread().name == "first":
+            steps["first begun"].set()
+            assert steps["second begun"].wait(timeout=60)
+        else:
+            steps["second begun"].set()
+            assert steps["first ended"].wait(timeout=60)
+
+    def generate():
+        results.append(model.generate(random_ids(2, 4), 3))
+        if threading.current_thread().name == "first":
+            steps["first ended"].set()
+
+    handle = model.wte.register_forward_pre_hook(meet)
+    results: list[torch.Tensor] = []
+    threads = [threading.Thread(target=generate, name=name) for name in ("first", "second")]
+    threads[0].start()
+    assert steps["first begun"].wait(timeout=60)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    handle.remove()
+    assert modes(model) == before
+    assert len(results) == 2
+    assert all(torch.equal(result, expected) for result in results)
+
+
+def test_dropout_that_another_thread_switches_on_changes_no_token():
+    model, ids = random_model(dropout=0.9), random_ids(2, 4)
+    expected = model.generate(ids, 10)
+
+    def in_another_thread(*_):
+        thread = threading.Thread(target=model.train)
+        thread.start()
+        thread.join()
+
+    model.ln_f.register_forward_pre_hook(in_another_thread)
+    assert torch.equal(model.generate(ids, 10), expected)
+    assert all(modes(model).values())
+
+
+def test_evaluating_gives_a_twin_without_dropout_and_gradients():
+    model = random_model(dropout=0.9).train()
+    ids = random_ids(1, 3)
+    with evaluating(model) as twin:
+        assert model.training
+        assert not any(modes(twin).values())
+        assert not twin(ids).requires_grad
+        assert torch.equal(twin(ids), twin(ids))
+    assert twin(ids).requires_grad
+    assert model(ids).requires_grad
+
+
+def test_a_twin_shares_parameters_buffers_and_hooks():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3), torch.nn.Dropout())
+    model.append(model[0])  # twice in the model, once among its modules
+    model.register_module("none", None)
+    twin = in_evaluation(model)
+    assert list(twin.state_dict()) == list(model.state_dict())
+    for ours, theirs in zip(twin.state_dict().values(), model.state_dict().values(), strict=True):
+        assert ours.data_ptr() == theirs.data_ptr()
+    assert twin[3] is twin[0]
+    assert twin.none is None
+    assert twin[0] is not model[0]
+    seen = []
+    model[0].register_forward_hook(lambda module, *_: seen.append(module))
+    twin[0](torch.zeros(1, 2))
+    assert seen == [twin[0]]
+    model[1].running_mean = torch.ones(3)
+    assert torch.equal(twin[1].running_mean, torch.ones(3))
+
+
+def test_a_twin_of_a_module_that_was_compiled_in_place_is_in_evaluation():
+    model = torch.nn.Sequential(torch.nn.Dropout(0.9))
+    model[0].compile(backend="eager")
+    x = torch.ones(100)
+    assert (in_evaluation(model)(x) == x).all()
+    assert (model(x) == 0).any()
 
 
 def test_no_gradient_is_recorded_and_none_is_lost():
@@ -615,7 +725,7 @@ def test_nothing_but_tokens_is_concatenated():
     model = random_model()
     with Concatenations() as concatenations:
         model.generate(random_ids(2, 5), 8)
-    assert concatenations.dtypes == [torch.int64] * 8
+    assert concatenations.dtypes == [torch.int64]
 
 
 def test_nothing_is_computed_for_no_new_token():
@@ -686,7 +796,7 @@ def test_low_precision_chooses_tokens_that_are_nearly_the_best(dtype):
 def test_half_precision_is_drawn_from_in_float32():
     # 60000 tokens of one probability: their sum is no number of float16.
     logits = torch.zeros(60000, dtype=torch.float16)
-    probabilities = next_token_distribution(logits, top_p=0.5)
+    probabilities = next_token_distribution(logits, 1.0, top_p=0.5)
     assert probabilities.dtype == torch.float32
     assert abs((probabilities > 0).sum().item() - 30000) < 10
 
@@ -696,7 +806,262 @@ def test_a_copy_of_the_model_generates_the_same():
     assert torch.equal(copy.deepcopy(model).generate(ids, 6), model.generate(ids, 6))
 
 
+# The end of a sequence
+
+
+def test_a_sequence_ends_with_the_first_stop_token():
+    model, ids = random_model(), random_ids(1, 4)
+    tokens = model.generate(ids, 10)[0]
+    stop = tokens[8].item()
+    first = 4 + tokens[4:].tolist().index(stop)
+    assert torch.equal(model.generate(ids, 10, eos_token=stop)[0], tokens[: first + 1])
+    other = tokens[6].item()
+    first = min(first, 4 + tokens[4:].tolist().index(other))
+    assert torch.equal(model.generate(ids, 10, eos_token=[stop, other])[0], tokens[: first + 1])
+    unused = next(token for token in range(VOCAB) if token not in tokens)
+    assert torch.equal(model.generate(ids, 10, eos_token=unused)[0], tokens)
+    assert torch.equal(model.generate(ids, 0, eos_token=stop), ids)
+
+
+@given(seeds, st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=6))
+@settings(max_examples=25)
+def test_in_a_batch_each_row_ends_by_itself_and_is_filled_up(seed, stops):
+    model, ids = random_model(seed), random_ids(4, 3, seed)
+    whole = model.generate(ids, 12)[:, 3:].tolist()
+    ends = [next((i for i, token in enumerate(row) if token in stops), 11) for row in whole]
+    expected = [
+        [*row[: end + 1], *[stops[0]] * (max(ends) - end)]
+        for row, end in zip(whole, ends, strict=True)
+    ]
+    assert model.generate(ids, 12, eos_token=tuple(stops))[:, 3:].tolist() == expected
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_stop_tokens_are_those_of_transformers(several):
+    model, ids = random_model(), random_ids(4, 3)
+    tokens = model.generate(ids, 14)[:, 3:]
+    stops = [tokens[0, 5].item(), tokens[1, 3].item()]
+    eos_token = stops if several else stops[0]
+    expected = their_model(model).generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=14,
+        do_sample=False,
+        eos_token_id=eos_token,
+        pad_token_id=stops[0],
+    )
+    assert torch.equal(model.generate(ids, 14, eos_token=eos_token), expected)
+
+
+def test_nothing_is_computed_after_all_have_ended():
+    model, calls = random_model(), []
+    ids = random_ids(1, 4)
+    stop = model.generate(ids, 1)[0, -1].item()
+    model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
+    assert model.generate(ids, 10, eos_token=stop).shape == (1, 5)
+    assert calls == [1]
+
+
+# Prompts of different lengths
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 8), seeds)
+@example([9, 1, 4], 8, 0)
+@settings(max_examples=25)
+def test_prompts_of_different_lengths_get_the_tokens_that_each_gets_alone(lengths, new, seed):
+    model = random_model(seed)
+    prompts = [random_ids(1, length, seed + i)[0] for i, length in enumerate(lengths)]
+    alone = [model.generate(prompt[None], new)[0] for prompt in prompts]
+    found = model.generate(prompts, new)
+    assert [each.tolist() for each in found] == [each.tolist() for each in alone]
+    stop = alone[0][-1].item()
+    alone = [model.generate(prompt[None], new, eos_token=stop)[0] for prompt in prompts]
+    found = model.generate(prompts, new, eos_token=stop)
+    assert [each.tolist() for each in found] == [each.tolist() for each in alone]
+
+
+def test_prompts_of_different_lengths_get_the_tokens_of_transformers():
+    model = random_model()
+    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
+    padded = torch.nn.utils.rnn.pad_sequence(prompts, batch_first=True, padding_side="left")
+    mask = torch.tensor([[0] * (7 - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    expected = their_model(model).generate(
+        padded, attention_mask=mask, max_new_tokens=10, do_sample=False, pad_token_id=0
+    )
+    found = model.generate(prompts, 10)
+    for ours, prompt, theirs in zip(found, prompts, expected, strict=True):
+        assert torch.equal(ours, torch.cat([prompt, theirs[7:]]))
+
+
+def test_padding_gets_no_weight_and_no_position():
+    model, ids = random_model(), random_ids(2, 6)
+    padding = torch.tensor([2, 0])
+    caches = model.new_caches(2, 9, padding)
+    before = model(ids, caches)
+    changed = ids.clone()
+    changed[0, :2] = (ids[0, :2] + 1) % VOCAB
+    others = model.new_caches(2, 9, padding)
+    assert torch.equal(model(changed, others)[0, 2:], before[0, 2:])
+    torch.testing.assert_close(before[0, 2:], model(ids[0, 2:]))
+    torch.testing.assert_close(before[1], model(ids[1]))
+    pieces = [model(piece, caches) for piece in (ids[:, :1], ids[:, 1:3])]
+    whole = torch.cat([ids, ids[:, :3]], dim=1)
+    torch.testing.assert_close(torch.cat(pieces, 1)[0], model(whole[0, 2:])[4:])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_model_made_ready_for_inference_takes_prompts_of_different_lengths(dtype):
+    ready = ready_for_inference(random_model(dtype=torch.float32), dtype)
+    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
+    batch, padding = as_batch(prompts)
+    logits = ready(batch, ready.new_caches(3, 7, padding))
+    for prompt, row in zip(prompts, logits, strict=True):
+        eps = torch.finfo(dtype).eps
+        torch.testing.assert_close(
+            row[7 - len(prompt) :], ready(prompt[None])[0], rtol=0, atol=60 * eps
+        )
+
+
+def test_prompts_keep_their_dtype_and_are_no_views_of_the_result():
+    model = random_model()
+    prompts = [random_ids(1, 2)[0].int(), random_ids(1, 5)[0].int()]
+    for new in (0, 3):
+        found = model.generate(prompts, new)
+        assert [each.dtype for each in found] == [torch.int32] * 2
+        assert [len(each) for each in found] == [2 + new, 5 + new]
+        found[0].fill_(1)
+        assert torch.equal(prompts[0], random_ids(1, 2)[0].int())
+
+
+def test_prompts_of_different_lengths_up_to_the_last_position():
+    model = random_model()
+    prompts = [random_ids(1, 2)[0], random_ids(1, 7)[0]]
+    assert [len(each) for each in model.generate(prompts, N_POSITIONS - 7)] == [12, N_POSITIONS]
+    with pytest.raises(ValueError, match="n_positions = 17 positions, got a sequence of 18"):
+        model.generate(prompts, N_POSITIONS - 6)
+
+
+# Token by token
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "top_k": 5, "top_p": 0.9}])
+def test_a_stream_gives_the_tokens_of_generate(options):
+    model, ids = random_model(), random_ids(3, 4)
+    tokens = list(model.stream(ids, 9, **options, generator=seeded()))
+    assert [each.shape for each in tokens] == [(3,)] * 9
+    expected = model.generate(ids, 9, **options, generator=seeded())
+    assert torch.equal(torch.stack(tokens, dim=1), expected[:, 4:])
+    assert [each.dtype for each in model.stream(ids.int(), 2)] == [torch.int32] * 2
+
+
+def test_a_stream_computes_a_token_when_it_is_asked_for():
+    model, calls = random_model(), []
+    model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
+    stream = model.stream(random_ids(2, 4), 9)
+    assert calls == []
+    for count in range(1, 4):
+        next(stream)
+        assert len(calls) == count
+
+
+def test_a_stream_leaves_gradients_and_modes_to_its_caller():
+    model = random_model(dropout=0.5).train()
+    for _ in model.stream(random_ids(1, 4), 2):
+        assert torch.is_grad_enabled()
+        assert all(modes(model).values())
+        assert model(random_ids(1, 2)).requires_grad
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_a_stream_refuses_arguments_before_its_first_token():
+    with pytest.raises(ValueError, match=r"^top_k must be at least 1, got 0$"):
+        random_model().stream(random_ids(1, 4), 2, 1.0, 0)
+
+
+# Autocast
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_under_autocast_as_without_a_cache(dtype):
+    model, ids = random_model(dtype=torch.float32), random_ids(3, 4)
+    with torch.autocast("cpu", dtype=dtype):
+        tokens = model.generate(ids, 9)
+        caches = model.new_caches(3, 13)
+        pieces = [model(piece, caches) for piece in tokens.split([4, 5, 1, 1, 1, 1], dim=1)]
+        whole = model(tokens)
+    keys, _ = caches[0].append(*torch.zeros(2, 3, 3, 0, 4, dtype=dtype))
+    assert keys.dtype == dtype
+    # Logits of size 10; the kernels of one position and of several round differently.
+    error = (torch.cat(pieces, dim=1) - whole).abs().max()
+    assert error <= 100 * torch.finfo(dtype).eps
+    chosen = whole[:, 3:-1].gather(-1, tokens[:, 4:, None])[..., 0]
+    assert (whole[:, 3:-1].amax(dim=-1) - chosen).max() <= error
+
+
+def test_autocast_leaves_caches_of_float64_alone():
+    model, ids = random_model(), random_ids(3, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(model.generate(ids, 9), random_model().generate(ids, 9))
+    with torch.device("meta"), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert "float32, meta" in repr(GPT2(model.config).new_caches(1, 2)[0])
+
+
 # Errors
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("new", [0, 2])
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        ([3, 4], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one with"),
+        ([[3, 4]], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one wi"),
+        ("text", TypeError, r"^ids must be a tensor of int64 or int32, got a str; make one with"),
+        ([], ValueError, r"^a list of ids must hold a prompt or more, .*, got shapes \[\]$"),
+        (
+            [torch.tensor([3]), torch.tensor([[3]])],
+            ValueError,
+            r"each of shape \(seq,\) with one position or more, got shapes \[\(1,\), \(1, 1\)\]$",
+        ),
+        ([torch.zeros(0).long()], ValueError, r"one position or more, got shapes \[\(0,\)\]$"),
+        (
+            [torch.tensor([3.0])],
+            TypeError,
+            "^each prompt must be a tensor of int64 or int32, got t",
+        ),
+        ([torch.tensor([23])], ValueError, r"^ids must be in \[0, 23\), got values from 23 to 23$"),
+        (
+            torch.tensor([[3, 23]]),
+            ValueError,
+            r"^ids must be in \[0, 23\), got values from 3 to 23$",
+        ),
+        (
+            torch.tensor([[-1, 3]]),
+            ValueError,
+            r"^ids must be in \[0, 23\), got values from -1 to 3$",
+        ),
+    ],
+)
+def test_errors_of_prompts(ids, new, error, message):
+    with pytest.raises(error, match=message):
+        random_model().generate(ids, new)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("eos_token", "error", "message"),
+    [
+        (23, ValueError, r"^eos_token must be a token or several, in \[0, 23\), got 23$"),
+        ([3, 40], ValueError, r"in \[0, 23\), got \[3, 40\]$"),
+        ((), ValueError, r"in \[0, 23\), got \(\)$"),
+        (-1, ValueError, "^eos_token must be at least 0, got -1$"),
+        (2.0, TypeError, "^eos_token must be an int, got 2.0 of type float$"),
+        (["."], TypeError, "^eos_token must be an int, got '.' of type str$"),
+    ],
+)
+def test_errors_of_stop_tokens(eos_token, error, message):
+    with pytest.raises(error, match=message):
+        random_model().generate(random_ids(1, 3), 2, eos_token=eos_token)
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -462,7 +462,12 @@ def larger_config(n_layer=3):
 
 @pytest.mark.parametrize("n_layer", [1, 3])
 def test_initial_weights(n_layer):
-    for name, parameter in GPT2(larger_config(n_layer)).named_parameters():
+    assert_initial_weights(GPT2(larger_config(n_layer)))
+
+
+def assert_initial_weights(model):
+    n_layer = model.config.n_layer
+    for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             assert (parameter == 0).all(), name
         elif "ln_" in name:
@@ -473,6 +478,40 @@ def test_initial_weights(n_layer):
             n = parameter.numel()
             assert abs(parameter.std() / std - 1) < 5 / math.sqrt(2 * n), name
             assert abs(parameter.mean()) < 5 * std / math.sqrt(n), name
+
+
+def test_reset_parameters_gives_the_weights_of_construction_in_distribution():
+    model = GPT2(larger_config(), device="meta").to_empty(device="cpu")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(math.nan)
+    model.reset_parameters()
+    assert_initial_weights(model)
+    assert not torch.equal(model.h[0].mlp.c_fc.weight, model.h[1].mlp.c_fc.weight)
+    skipped = torch.nn.utils.skip_init(GPT2, larger_config(), dtype=torch.float64)
+    skipped.reset_parameters()
+    assert_initial_weights(skipped)
+    assert {parameter.dtype for parameter in skipped.parameters()} == {torch.float64}
+
+
+def test_device_and_dtype_are_those_of_all_parameters():
+    model = GPT2(small_config(), device="meta", dtype=torch.bfloat16)
+    assert {(each.device.type, each.dtype) for each in model.parameters()} == {
+        ("meta", torch.bfloat16)
+    }
+    model = GPT2(larger_config(), dtype=torch.float64)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float64}
+    assert_initial_weights(model)
+    with torch.device("meta"):
+        assert GPT2(small_config(), device="cpu").wte.weight.device.type == "cpu"
+
+
+def test_shows_its_size():
+    first, *_ = repr(GPT2(small_config())).splitlines()[1:]
+    count = sum(parameter.numel() for parameter in GPT2(small_config()).parameters())
+    assert first == (
+        f"  {count:,} parameters, vocab_size=31, n_positions=23, n_embd=14, n_layer=4, n_head=2"
+    )
 
 
 def test_initial_weights_are_those_of_transformers_in_distribution():
@@ -687,6 +726,7 @@ def test_memory_grows_with_the_sequence_and_not_its_square():
             r"ids must be a tensor of int64 or int32, got torch.float32; convert it with ids.long",
         ),
         (torch.zeros(3, 5, dtype=torch.bool), TypeError, "int64 or int32, got torch.bool"),
+        ([3, 4], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one with "),
         (torch.zeros(3, 5, dtype=torch.uint8), TypeError, "int64 or int32, got torch.uint8"),
         (torch.tensor(3), ValueError, "ids must have an axis of positions, got a single number"),
         (
@@ -727,6 +767,8 @@ def test_the_loss_refuses_what_the_model_refuses():
     model = GPT2(small_config())
     with pytest.raises(TypeError, match="must be a tensor of int64 or int32, got torch"):
         model.loss(torch.zeros(3, 5))
+    with pytest.raises(TypeError, match=r"got a list; make one with torch\.tensor\(ids\)$"):
+        model.loss([3, 4])
     with pytest.raises(ValueError, match=r"ids must be in \[0, 31\), got values from 0 to 31"):
         model.loss(torch.tensor([[31, 0, 4]]))
     with pytest.raises(ValueError, match="n_positions = 23 positions, got a sequence of 24"):
@@ -769,6 +811,84 @@ def test_errors_of_caches():
     other = [KeyValueCache(BATCH, N_HEAD, 5, D_K) for _ in range(N_LAYER)]
     with pytest.raises(TypeError, match=r"holds torch.float32, got keys of torch.float64"):
         model(random_ids(BATCH, seq=1), other)
+
+
+def test_a_cache_belongs_to_the_block_that_has_written_to_it():
+    model = random_model()
+    caches = model.new_caches(BATCH, 30)
+    model(random_ids(BATCH, seq=2), list(reversed(caches)))  # empty ones may stand anywhere
+    with pytest.raises(
+        ValueError,
+        match=r"^caches must be in the order of the blocks, each block with its own, got those of "
+        r"blocks 3, 2, 1, 0$",
+    ):
+        model(random_ids(BATCH, seq=2), caches)
+    caches.reverse()
+    with pytest.raises(ValueError, match=r"got those of blocks 0, 2, 1, 3$"):
+        model(random_ids(BATCH, seq=2), [caches[i] for i in (0, 2, 1, 3)])
+    with pytest.raises(ValueError, match=r"got those of blocks 0, 1, 2, 2$"):
+        model(random_ids(BATCH, seq=2), [*caches[:3], caches[2]])
+    assert [cache.length for cache in caches] == [2] * N_LAYER
+    model(random_ids(BATCH, seq=2), caches)
+
+
+def test_no_two_blocks_share_a_cache():
+    model = random_model()
+    caches = model.new_caches(BATCH, 30)
+    with pytest.raises(ValueError, match=r"each block with its own, got those of blocks 3, 3, 3,"):
+        model(random_ids(BATCH, seq=2), caches[:1] * N_LAYER)
+    assert caches[0].length == 0
+    pair = torch.zeros(2, BATCH, N_HEAD, 2, D_K, dtype=torch.float64)
+    caches[0].append(*pair)  # by hand: of no block yet
+    caches[0].block = None
+    with pytest.raises(ValueError, match=r"each block with its own, got those of blocks 0, 0, 0,"):
+        model(random_ids(BATCH, seq=2), caches[:1] * N_LAYER)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_caches_grow_all_or_not_at_all(error):
+    model, ids = random_model(), random_ids(BATCH, seq=7)
+    caches = model.new_caches(BATCH, 7)
+    first = model(ids[:, :3], caches)
+
+    def fail(*_):
+        raise error
+
+    handle = model.h[2].mlp.register_forward_pre_hook(fail)
+    with pytest.raises(error):
+        model(ids[:, 3:], caches)
+    assert [cache.length for cache in caches] == [3] * N_LAYER
+    handle.remove()
+    assert_same([torch.cat([first, model(ids[:, 3:], caches)], dim=1)], [model(ids)])
+
+
+def test_when_a_later_block_refuses_its_cache_the_earlier_ones_have_not_grown():
+    model = random_model()
+    *caches, last = model.new_caches(BATCH, 5)
+    other = KeyValueCache(BATCH, N_HEAD, 5, D_K, dtype=torch.float32)
+    with pytest.raises(TypeError, match=r"^the cache holds torch.float32, got keys of torch.f"):
+        model(random_ids(BATCH, seq=2), [*caches, other])
+    assert [cache.length for cache in caches] == [0, 0, 0]
+    model(random_ids(BATCH, seq=2), [*caches, last])
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_with_caches_the_model_compiles_as_one_graph():
+    torch._dynamo.reset()
+    model, ids = random_model().eval(), random_ids(BATCH)
+    graphs = []
+
+    def backend(graph, example_inputs):
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend=backend)
+    caches = model.new_caches(BATCH, SEQ)
+    with torch.no_grad():
+        pieces = [compiled(piece, caches) for piece in ids.split([9, 8, 1, 1, 1], dim=1)]
+    assert_same([torch.cat(pieces, dim=1)], [model(ids)])
+    assert {cache.length for cache in caches} == {SEQ}
+    assert len(graphs) == 3  # without a past, with one, and of a single position
 
 
 @pytest.mark.usefixtures("as_users_run_it")

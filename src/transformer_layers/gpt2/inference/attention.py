@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_layers.attention.heads import merge_heads, split_heads
+from transformer_layers.attention.kernel import fused_attention
 from transformer_layers.attention.masks import causal_mask
 from transformer_layers.gpt2.attention import CausalSelfAttention
 from transformer_layers.gpt2.cache import KeyValueCache
@@ -43,7 +44,9 @@ class BlockwiseAttention(nn.Module):
         query, key, value = (split_heads(each, self.num_heads) for each in projections)
         if cache is not None:
             key, value = cache.append(key, value)
-        if x.shape[-2] == 1:
+        if cache is not None and cache.padding is not None:
+            output = fused_attention(query, key, value, cache.mask(x.shape[-2]))
+        elif x.shape[-2] == 1:
             output = nn.functional.scaled_dot_product_attention(query, key, value)
         else:
             output = _attend(query, key, value)

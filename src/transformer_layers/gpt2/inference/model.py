@@ -140,8 +140,8 @@ class GPT2ForInference(nn.Module):
                 "ids must be of shape (batch, seq) with one position or more, got "
                 f"{tuple(ids.shape)}; a single sequence is ids[None]"
             )
-        with evaluating(model):
-            expected = _logits(model, ids)
+        with evaluating(model) as twin:
+            expected = _logits(twin, ids)
         self.body = _Body(model, dtype)
         self.eval()
         self.error = _error(dtype, _logits(self.body, ids), expected)
@@ -161,6 +161,7 @@ class GPT2ForInference(nn.Module):
     logits = _of_body(GPT2.logits)
     loss = _of_body(GPT2.loss)
     generate = _of_body(GPT2.generate)
+    stream = _of_body(GPT2.stream)
     new_caches = _of_body(GPT2.new_caches)
 
     @classmethod
