@@ -1,5 +1,6 @@
 """The encoder layer of the Transformer, with the norm after or before each sub-layer."""
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -29,6 +30,8 @@ class TransformerEncoderLayer(nn.Module):
         num_heads: Number of heads, a divisor of `d_model`.
         d_ff: Size inside the feed-forward network.
         dropout: Share that is dropped in training, the same in all places.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         self_attention: :class:`MultiHeadAttention`.
@@ -50,13 +53,33 @@ class TransformerEncoderLayer(nn.Module):
         torch.Size([3, 5, 6])
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout)
-        self.norm1 = LayerNorm(d_model)
-        self.norm2 = LayerNorm(d_model)
+        self.self_attention = MultiHeadAttention(
+            d_model, num_heads, dropout, device=device, dtype=dtype
+        )
+        self.feed_forward = PositionwiseFeedForward(
+            d_model, d_ff, dropout, device=device, dtype=dtype
+        )
+        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew."""
+        self.self_attention.reset_parameters()
+        self.feed_forward.reset_parameters()
+        self.norm1.reset_parameters()
+        self.norm2.reset_parameters()
 
     def forward(
         self,
@@ -101,6 +124,8 @@ class PreNormTransformerEncoderLayer(nn.Module):
         num_heads: Number of heads, a divisor of `d_model`.
         d_ff: Size inside the feed-forward network.
         dropout: Share that is dropped in training, the same in all places.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         self_attention: :class:`MultiHeadAttention`.
@@ -121,13 +146,33 @@ class PreNormTransformerEncoderLayer(nn.Module):
         torch.Size([3, 5, 6])
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout)
-        self.norm1 = LayerNorm(d_model)
-        self.norm2 = LayerNorm(d_model)
+        self.self_attention = MultiHeadAttention(
+            d_model, num_heads, dropout, device=device, dtype=dtype
+        )
+        self.feed_forward = PositionwiseFeedForward(
+            d_model, d_ff, dropout, device=device, dtype=dtype
+        )
+        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew."""
+        self.self_attention.reset_parameters()
+        self.feed_forward.reset_parameters()
+        self.norm1.reset_parameters()
+        self.norm2.reset_parameters()
 
     def forward(
         self,

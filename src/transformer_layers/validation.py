@@ -6,7 +6,7 @@ which calls them still compiles and exports as one graph.
 
 import torch
 from jaxtyping import Shaped
-from torch import Tensor
+from torch import Tensor, nn
 
 LOW_PRECISION = (torch.float16, torch.bfloat16)
 
@@ -105,10 +105,23 @@ def require_integers(name: str, x: Shaped[Tensor, "..."]) -> None:
         )
 
 
+def require_floating_dtype(dtype: torch.dtype | None) -> None:
+    """Refuses a dtype that the parameters of a layer cannot have.
+
+    Args:
+        dtype: The argument of this name; None stands for torch's default, which is floating.
+
+    Raises:
+        TypeError: If `dtype` is not a floating one.
+    """
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating one, got {dtype}")
+
+
 def require_dtype(
     name: str,
     x: Shaped[Tensor, "..."],
-    parameter: Shaped[Tensor, "..."],
+    dtype: torch.dtype | None,
     low_precision_input: bool = False,
 ) -> None:
     """Refuses an input whose dtype differs from the parameters', instead of promoting silently.
@@ -118,24 +131,42 @@ def require_dtype(
     Args:
         name: Name of the input, for the error.
         x: The input.
-        parameter: One of the layer's parameters.
+        dtype: That of the layer's parameters; None if nothing is known of it.
         low_precision_input: Whether float16 and bfloat16 input may meet float32 parameters, as
             in a layer that computes its statistics in float32.
 
     Raises:
-        TypeError: If `x` is not of a floating dtype, or of one that does not go with `parameter`.
+        TypeError: If `x` is not of a floating dtype, or of one that does not go with `dtype`.
     """
     require_floating(name, x)
-    if x.dtype == parameter.dtype:
+    if dtype is None or x.dtype == dtype:
         return
-    if low_precision_input and x.dtype in LOW_PRECISION and parameter.dtype == torch.float32:
+    if low_precision_input and x.dtype in LOW_PRECISION and dtype == torch.float32:
         return
-    if _autocasts(x) and torch.float64 not in (x.dtype, parameter.dtype):
+    if _autocasts(x) and torch.float64 not in (x.dtype, dtype):
         return
     raise TypeError(
-        f"{name} is {x.dtype} but the layer's parameters are {parameter.dtype}; convert one of "
-        f"them, with {name}.to({parameter.dtype}) or layer.to({x.dtype})"
+        f"{name} is {x.dtype} but the layer's parameters are {dtype}; convert one of "
+        f"them, with {name}.to({dtype}) or layer.to({x.dtype})"
     )
+
+
+def dtype_taken_by(layer: nn.Module) -> torch.dtype | None:
+    """The dtype that a layer wants of its input, as far as its own parameters tell.
+
+    Args:
+        layer: One of torch's, or whatever was put in its place.
+
+    Returns:
+        The dtype of the layer's own parameters. None if they are not of one floating dtype, as
+        where the weight is quantized; if it has none, as a wrapper of another layer; or if a hook
+        sees the input first and may convert it. What such a layer takes it says by itself.
+    """
+    if layer._forward_pre_hooks:
+        return None
+    dtypes = {parameter.dtype for parameter in layer.parameters(recurse=False)}
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    return dtype if dtype is not None and dtype.is_floating_point else None
 
 
 def require_last_axis(name: str, x: Shaped[Tensor, "..."], size_name: str, size: int) -> None:

@@ -5,7 +5,7 @@ import itertools
 import torch
 from torch import Tensor
 
-from transformer_layers.validation import require_dtype, require_last_axis, require_size
+from transformer_layers.validation import require_last_axis, require_size
 
 
 def require_attention_inputs(**tensors: Tensor) -> None:
@@ -61,22 +61,19 @@ def require_heads(
         )
 
 
-def require_sequences(d_model: int, parameter: Tensor, **inputs: Tensor) -> None:
+def require_sequences(d_model: int, **inputs: Tensor) -> None:
     """Refuses inputs of a layer that are no sequences, or not sequences of one batch.
 
     Args:
         d_model: Size of the layer's last axis.
-        parameter: One of the layer's parameters, for its dtype.
         inputs: `x`, or `query`, `key` and `value`, by these names and in this order.
 
     Raises:
-        TypeError: If an input is not of the dtype of `parameter`.
         ValueError: If an input has not the shape `(..., seq, d_model)`, the leading axes differ,
             or `key` and `value` differ in length.
     """
     for name, x in inputs.items():
         require_last_axis(name, x, "d_model", d_model)
-        require_dtype(name, x, parameter)
     shapes = [x.shape for x in inputs.values()]
     if any(len(shape) < 2 for shape in shapes):
         raise ValueError(

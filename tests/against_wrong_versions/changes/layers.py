@@ -72,6 +72,68 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "if past < 0 else None",
         ),
     ),
+    "construction": (
+        Change(
+            "gpt2/conv1d",
+            "drawn in float32 first",
+            "torch.empty(in_features, out_features, device=device, dtype=dtype)",
+            "torch.empty(in_features, out_features, device=device).to(dtype)",
+        ),
+        Change(
+            "rms_norm",
+            "device and dtype by position",
+            "        *,\n        device",
+            "        device",
+        ),
+        Change(
+            "rms_norm",
+            "float32 whatever the default",
+            "device=device, dtype=dtype)",
+            "device=device, dtype=dtype or torch.float32)",
+        ),
+        Change(
+            "layer_norm",
+            "weight reset only beside a bias",
+            "        nn.init.ones_(self.weight)\n        if self.bias is not None:\n",
+            "        if self.bias is not None:\n            nn.init.ones_(self.weight)\n",
+        ),
+        Change(
+            "batch_norm",
+            "running variance not reset",
+            "        self.running_var.fill_(1)\n",
+            "        self.running_mean.fill_(0)\n",
+        ),
+        Change(
+            "batch_norm",
+            "count made on the default device",
+            "torch.tensor(0, device=device)",
+            "torch.tensor(0)",
+        ),
+        Change(
+            "gpt2/block",
+            "second norm not reset",
+            "        self.ln_2.reset_parameters()\n",
+            "",
+        ),
+        Change(
+            "gpt2/block",
+            "dtype not handed on",
+            "FeedForward(d_model, dropout=dropout, device=device, dtype=dtype)",
+            "FeedForward(d_model, dropout=dropout, device=device)",
+        ),
+        Change(
+            "attention/multi_head",
+            "projections drawn in another order",
+            "self.query_proj.reset_parameters()",
+            "self.key_proj.reset_parameters(), self.query_proj.reset_parameters()",
+        ),
+        Change(
+            "validation",
+            "parameters of complex numbers",
+            "if dtype is not None and not dtype.is_floating_point:",
+            "if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:",
+        ),
+    ),
     "dropout": (
         Change("dropout", "layer draws in evaluation", "self.p, self.training)", "self.p)"),
         Change(
@@ -328,9 +390,27 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         Change(
             "validation",
+            "a hook before the layer ignored",
+            "    if layer._forward_pre_hooks:\n        return None\n",
+            "",
+        ),
+        Change(
+            "validation",
+            "integers are a layer's dtype",
+            "return dtype if dtype is not None and dtype.is_floating_point else None",
+            "return dtype",
+        ),
+        Change(
+            "validation",
+            "parameters of a wrapped layer looked at",
+            "layer.parameters(recurse=False)",
+            "layer.parameters()",
+        ),
+        Change(
+            "validation",
             "the error names the wrong dtype",
             'f"{name} is {x.dtype} but',
-            'f"{name} is {parameter.dtype} but',
+            'f"{name} is {dtype} but',
         ),
         Change(
             "validation",
