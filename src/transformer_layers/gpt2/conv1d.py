@@ -23,7 +23,14 @@ class Conv1D(nn.Module):
 
     Every position of the leading axes is mapped by itself. The weight is the transpose of
     `torch.nn.Linear`'s. The order of the arguments is that of `torch.nn.Linear`, input first; in
-    `transformers.pytorch_utils.Conv1D(nf, nx)` the output comes first.
+    `transformers.pytorch_utils.Conv1D(nf, nx)` the output comes first. A function of `torch` that
+    takes the weight of a `torch.nn.Linear` takes `weight.T`.
+
+    `peft` adapts the weight as a parameter, with `LoraConfig(target_modules=[],
+    target_parameters=["c_attn.weight"])`. Among `target_modules`, where dropout of the adapter's
+    input is possible too, it knows torch's layers and those of `transformers`, and is to be told:
+    with `fan_in_fan_out=True`, and `config._register_custom_module({Conv1D: lora.Linear})` for
+    the `lora` of `peft.tuners`.
 
     Args:
         in_features: Size of the last axis of the input.

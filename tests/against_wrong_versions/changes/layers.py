@@ -421,4 +421,55 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         Change("precision", "float16 stays", "x.dtype, torch.float32", "x.dtype, torch.float16"),
         Change("precision", "always float64", "x.dtype, torch.float32", "x.dtype, torch.float64"),
     ),
+    "wrapping": (
+        Change(
+            "gpt2/conv1d",
+            "weight looked at before it is used",
+            "self.bias.dtype)",
+            "self.weight.dtype)",
+        ),
+        Change(
+            "gpt2/conv1d",
+            "the first parameter is the weight",
+            "product = x @ self.weight",
+            "product = x @ next(self.parameters()).reshape(self.in_features, self.out_features)",
+        ),
+        Change(
+            "gpt2/attention",
+            "projected by its weight",
+            "self.c_attn(x).split",
+            "(x @ self.c_attn.weight + self.c_attn.bias).split",
+        ),
+        Change(
+            "attention/multi_head",
+            "dtype of the projection's weight",
+            "dtype_taken_by(self.query_proj)",
+            "self.query_proj.weight.dtype",
+        ),
+        Change(
+            "attention/multi_head",
+            "dtype of the last parameter",
+            "dtype_taken_by(self.query_proj)",
+            "list(self.query_proj.parameters())[-1].dtype",
+        ),
+        Change(
+            "attention/multi_head",
+            "query converted back",
+            "self.query_proj(query),",
+            "self.query_proj(query).to(query.dtype),",
+        ),
+        Change(
+            "positionwise_feed_forward",
+            "projected by its weights",
+            "self.linear2(self.linear1(x).relu())",
+            "(x @ self.linear1.weight.T + self.linear1.bias).relu() @ self.linear2.weight.T"
+            " + self.linear2.bias",
+        ),
+        Change(
+            "batch_norm",
+            "eps outside the root",
+            "torch.sqrt(var + self.eps)",
+            "(torch.sqrt(var) + self.eps)",
+        ),
+    ),
 }
