@@ -124,11 +124,14 @@ class BatchNorm1d(nn.Module):
         if self.training:
             axes = tuple(range(wide.ndim - 1))
             mean = wide.mean(dim=axes)
-            var = (wide - mean).square().mean(dim=axes)
-            self._update_running(mean.detach(), var.detach(), math.prod(wide.shape[:-1]))
+            rest = (wide - mean).mean(dim=axes)  # what rounding leaves of the mean
+            centered = wide - mean - rest
+            var = centered.square().mean(dim=axes)
+            self._update_running((mean + rest).detach(), var.detach(), math.prod(wide.shape[:-1]))
         else:
-            mean, var = at_least_float32(self.running_mean), at_least_float32(self.running_var)
-        x_hat = (wide - mean) / torch.sqrt(var + self.eps)
+            centered = wide - at_least_float32(self.running_mean)
+            var = at_least_float32(self.running_var)
+        x_hat = centered / torch.sqrt(var + self.eps)
         return (self.weight * x_hat + self.bias).movedim(-1, 1).to(x.dtype)
 
     def _update_running(

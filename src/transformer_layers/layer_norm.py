@@ -24,10 +24,11 @@ class LayerNorm(nn.Module):
     other axes by itself. float16 and bfloat16 input is normalized in float32 and returned in its
     own dtype, with parameters of that dtype or of float32.
 
-    Equation 4 itself has no :math:`\epsilon`. A constant row gives :math:`\beta`, but for the
-    rounding of its mean: in float32 that can leave 0.1 at 1e3, and nearly 1 from 1e5 on. A row
-    whose squares overflow (values beyond about 1e19 in float32) gives :math:`\beta` too, where the
-    exact answer would be a normalized row; one whose sum overflows gives NaN.
+    Equation 4 itself has no :math:`\epsilon`. A constant row gives :math:`\beta`: the mean is
+    subtracted twice, since in float32 that of a row near 1e5 is off by more than
+    :math:`\sqrt\epsilon`. A row whose squares overflow (values beyond about 1e19 in float32) gives
+    :math:`\beta` too, where the exact answer would be a normalized row; one whose sum overflows
+    gives NaN.
 
     Args:
         d_model: Size of the last axis.
@@ -94,6 +95,7 @@ class LayerNorm(nn.Module):
         require_dtype("x", x, self.weight.dtype, low_precision_input=True)
         wide = at_least_float32(x)
         centered = wide - wide.mean(dim=-1, keepdim=True)
+        centered = centered - centered.mean(dim=-1, keepdim=True)  # what rounding left of it
         var = centered.square().mean(dim=-1, keepdim=True)  # faster than x.var
         x_hat = centered / torch.sqrt(var + self.eps)
         y = self.weight * x_hat

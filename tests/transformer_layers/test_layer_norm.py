@@ -65,6 +65,14 @@ def test_a_constant_row_gives_the_bias():
     assert torch.equal(layer_norm(torch.full((2, 4), 7.0)), layer_norm.bias.expand(2, 4))
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 100, 768, 1600, 4096])
+def test_a_constant_row_of_any_size_gives_the_bias_in_float32(width):
+    layer_norm = with_random_weights(LayerNorm(width))
+    constants = torch.cat([torch.tensor([1e3, 1e4, 1e5, 1e6, 3e10]), 10 ** (6 * torch.rand(100))])
+    y = layer_norm(constants[:, None].expand(-1, width))
+    assert torch.equal(y, layer_norm.bias.expand(len(constants), width))
+
+
 def test_one_feature_gives_the_bias_and_none_gives_nothing():
     layer_norm = with_random_weights(LayerNorm(1))
     assert torch.equal(layer_norm(torch.randn(3, 1)), layer_norm.bias.expand(3, 1))
@@ -86,7 +94,7 @@ def test_the_printed_form_names_the_arguments():
 
 @pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7), (0, 7)])
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize(("offset", "eps"), [(0.0, 1e-5), (100.0, 0.1)])
+@pytest.mark.parametrize(("offset", "eps"), [(0.0, 1e-5), (100.0, 0.1), (1e3, 1e-5)])
 def test_equals_torch_in_float64(shape, bias, offset, eps):
     ours = with_random_weights(LayerNorm(7, eps, bias)).double()
     theirs = nn.LayerNorm(7, eps, bias=bias).double()
@@ -99,14 +107,14 @@ def test_equals_torch_in_float64(shape, bias, offset, eps):
 
 
 @pytest.mark.parametrize("d_model", [4, 768])
-@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
 def test_float32_is_as_near_to_float64_as_rounding_allows(d_model, offset):
     layer_norm = with_random_weights(LayerNorm(d_model))
     x = torch.randn(5, d_model) + offset
     y = layer_norm(x)
     exact = layer_norm.double()(x.double())
-    # The mean, of the size of the offset, is rounded before it is subtracted.
-    assert relative_error(y, exact) <= 8 * unit_roundoff(torch.float32) * (1 + offset)
+    # However large the offset is: what the rounding of the mean leaves is subtracted too.
+    assert relative_error(y, exact) <= 8 * unit_roundoff(torch.float32)
 
 
 # Laws

@@ -85,6 +85,17 @@ def test_equals_torch_in_float64(shape, offset, eps):
     )
 
 
+@pytest.mark.parametrize("width", [1, 3, 768])
+def test_a_constant_row_of_any_size_gives_the_weight_in_float32(width):
+    rms_norm = with_random_weights(RMSNorm(width))
+    constants = torch.tensor([1e3, -1e4, 1e5, -1e6, 1 / 3e-6, 3e10])[:, None]
+    expected = constants.sign() * rms_norm.weight
+    rounding = 8 * unit_roundoff(torch.float32)
+    torch.testing.assert_close(
+        rms_norm(constants.expand(-1, width)), expected, rtol=rounding, atol=0
+    )
+
+
 @pytest.mark.parametrize("d_model", [4, 768])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_float32_is_as_near_to_float64_as_rounding_allows(d_model, offset):

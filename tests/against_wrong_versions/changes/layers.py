@@ -257,6 +257,29 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "max_seq = abs(max_seq)",
         ),
     ),
+    "layer_norm": (
+        Change(
+            "layer_norm",
+            "rounding of the mean left",
+            "        centered = centered - centered.mean(dim=-1, keepdim=True)"
+            "  # what rounding left of it\n",
+            "",
+        ),
+    ),
+    "batch_norm": (
+        Change(
+            "batch_norm",
+            "rounding of the mean left",
+            "centered = wide - mean - rest",
+            "centered = wide - mean",
+        ),
+        Change(
+            "batch_norm",
+            "running mean without the rest",
+            "(mean + rest).detach()",
+            "mean.detach()",
+        ),
+    ),
     "attention/heads": (
         Change(
             "attention/heads",
