@@ -90,8 +90,8 @@ class CausalSelfAttention(nn.Module):
 
         Args:
             x: Shape `(..., seq, d_model)`; with a cache `(batch, seq, d_model)`.
-            cache: Keys and values of the positions before `x`, which attend to nothing of `x` and
-                to which `x` attends. Those of `x` are added.
+            cache: Keys and values of the positions before `x`, to which `x` attends. Those of `x`
+                are added.
 
         Returns:
             Shape `(..., seq, d_model)`.

@@ -89,16 +89,7 @@ class GPT2Block(nn.Module):
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends from each position to those before it, then maps each position.
 
-        Args:
-            x: Shape `(..., seq, d_model)`; with a cache `(batch, seq, d_model)`.
-            cache: Keys and values of the positions before `x`. Those of `x` are added.
-
-        Returns:
-            The shape of `x`.
-
-        Raises:
-            TypeError: If `x` is not of the parameters' dtype, or the cache holds another.
-            ValueError: If a shape does not fit, or the cache has no room for `x`.
+        Arguments, result and errors are those of :class:`CausalSelfAttention`.
         """
         require_sequences(self.d_model, x=x)  # torch's norm says less, of the dtype too
         require_dtype("x", x, dtype_taken_by(self.ln_1))
