@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import (
     require_dtype,
+    require_floating_dtype,
     require_positive,
     require_probability,
     require_size,
@@ -37,6 +38,8 @@ class BatchNorm1d(nn.Module):
             would be 0/0 without it.
         momentum: Share of the newest batch in the running averages; None for the plain average of
             all batches so far.
+        device: Of the parameters and running averages; torch's default one if not given.
+        dtype: Of the parameters and running averages; torch's default one if not given.
 
     Attributes:
         weight: :math:`\gamma`, shape `(num_features,)`, initially ones.
@@ -66,20 +69,38 @@ class BatchNorm1d(nn.Module):
     running_var: Tensor
     num_batches_tracked: Tensor
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         require_size("num_features", num_features, minimum=0)
         require_positive("eps", eps)
         if momentum is not None:
             require_probability("momentum", momentum)
+        require_floating_dtype(dtype)
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
-        self.weight = nn.Parameter(torch.ones(num_features))
-        self.bias = nn.Parameter(torch.zeros(num_features))
-        self.register_buffer("running_mean", torch.zeros(num_features))
-        self.register_buffer("running_var", torch.ones(num_features))
-        self.register_buffer("num_batches_tracked", torch.tensor(0))
+        self.weight = nn.Parameter(torch.empty(num_features, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty_like(self.weight))
+        self.register_buffer("running_mean", torch.empty_like(self.weight))
+        self.register_buffer("running_var", torch.empty_like(self.weight))
+        self.register_buffer("num_batches_tracked", torch.tensor(0, device=device))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets the parameters and the running averages to their initial values."""
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
+        self.running_mean.zero_()
+        self.running_var.fill_(1)
+        self.num_batches_tracked.zero_()
 
     def forward(
         self, x: Float[Tensor, "batch channels *length"]
@@ -103,11 +124,14 @@ class BatchNorm1d(nn.Module):
         if self.training:
             axes = tuple(range(wide.ndim - 1))
             mean = wide.mean(dim=axes)
-            var = (wide - mean).square().mean(dim=axes)
-            self._update_running(mean.detach(), var.detach(), math.prod(wide.shape[:-1]))
+            rest = (wide - mean).mean(dim=axes)  # what rounding leaves of the mean
+            centered = wide - mean - rest
+            var = centered.square().mean(dim=axes)
+            self._update_running((mean + rest).detach(), var.detach(), math.prod(wide.shape[:-1]))
         else:
-            mean, var = at_least_float32(self.running_mean), at_least_float32(self.running_var)
-        x_hat = (wide - mean) / torch.sqrt(var + self.eps)
+            centered = wide - at_least_float32(self.running_mean)
+            var = at_least_float32(self.running_var)
+        x_hat = centered / torch.sqrt(var + self.eps)
         return (self.weight * x_hat + self.bias).movedim(-1, 1).to(x.dtype)
 
     def _update_running(
@@ -133,7 +157,7 @@ class BatchNorm1d(nn.Module):
                 f"x must have shape (batch, {self.num_features}) or (batch, {self.num_features}, "
                 f"length), for num_features = {self.num_features}; got {shape}"
             )
-        require_dtype("x", x, self.weight, low_precision_input=True)
+        require_dtype("x", x, self.weight.dtype, low_precision_input=True)
         if self.training and x.shape[0] * math.prod(x.shape[2:]) == 1:
             raise ValueError(
                 f"Expected more than 1 value per channel when training, got shape {shape}; pass a "

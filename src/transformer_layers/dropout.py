@@ -75,17 +75,7 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """Drops elements of `x` in training.
-
-        Args:
-            x: The input, of any shape.
-
-        Returns:
-            A tensor of the shape and dtype of `x`; in evaluation or if `p` is 0, `x` itself.
-
-        Raises:
-            TypeError: If `x` is not floating point.
-        """
+        """Drops elements of `x` in training, as :func:`dropout` does."""
         return dropout(x, self.p, self.training)
 
     def extra_repr(self) -> str:

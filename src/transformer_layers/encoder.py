@@ -1,5 +1,6 @@
 """The encoder layer of the Transformer, with the norm after or before each sub-layer."""
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -29,6 +30,8 @@ class TransformerEncoderLayer(nn.Module):
         num_heads: Number of heads, a divisor of `d_model`.
         d_ff: Size inside the feed-forward network.
         dropout: Share that is dropped in training, the same in all places.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         self_attention: :class:`MultiHeadAttention`.
@@ -50,13 +53,33 @@ class TransformerEncoderLayer(nn.Module):
         torch.Size([3, 5, 6])
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout)
-        self.norm1 = LayerNorm(d_model)
-        self.norm2 = LayerNorm(d_model)
+        self.self_attention = MultiHeadAttention(
+            d_model, num_heads, dropout, device=device, dtype=dtype
+        )
+        self.feed_forward = PositionwiseFeedForward(
+            d_model, d_ff, dropout, device=device, dtype=dtype
+        )
+        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew."""
+        self.self_attention.reset_parameters()
+        self.feed_forward.reset_parameters()
+        self.norm1.reset_parameters()
+        self.norm2.reset_parameters()
 
     def forward(
         self,
@@ -65,6 +88,8 @@ class TransformerEncoderLayer(nn.Module):
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends within each sequence, then maps each position.
 
+        Errors are those of :class:`MultiHeadAttention`.
+
         Args:
             x: Shape `(..., seq, d_model)`.
             mask: Boolean, True = may attend: shape `(seq, seq)`, `(..., seq, seq)` or
@@ -72,10 +97,6 @@ class TransformerEncoderLayer(nn.Module):
 
         Returns:
             The shape of `x`.
-
-        Raises:
-            TypeError: If `x` is not of the parameters' dtype, or the mask is not boolean.
-            ValueError: If a shape does not fit.
         """
         x = self.norm1(x + self.dropout(self.self_attention(x, x, x, mask)))
         return self.norm2(x + self.feed_forward(x))
@@ -96,22 +117,8 @@ class PreNormTransformerEncoderLayer(nn.Module):
     The output is not normalized: a stack of these layers ends with a norm of its own. Dropout acts
     in the same places as in :class:`TransformerEncoderLayer`.
 
-    Args:
-        d_model: Size of the last axis of input and output.
-        num_heads: Number of heads, a divisor of `d_model`.
-        d_ff: Size inside the feed-forward network.
-        dropout: Share that is dropped in training, the same in all places.
-
-    Attributes:
-        self_attention: :class:`MultiHeadAttention`.
-        feed_forward: :class:`PositionwiseFeedForward`.
-        norm1: :class:`LayerNorm` of the attention's input.
-        norm2: :class:`LayerNorm` of the feed-forward network's input.
-
-    Raises:
-        TypeError: If a size is not an int.
-        ValueError: If a size is below 1, `num_heads` does not divide `d_model`, or `dropout` is
-            not within [0, 1].
+    The arguments and attributes are those of :class:`TransformerEncoderLayer`; the norms are of the
+    inputs of attention and feed-forward network.
 
     Examples:
         >>> import torch
@@ -121,33 +128,40 @@ class PreNormTransformerEncoderLayer(nn.Module):
         torch.Size([3, 5, 6])
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.feed_forward = PositionwiseFeedForward(d_model, d_ff, dropout)
-        self.norm1 = LayerNorm(d_model)
-        self.norm2 = LayerNorm(d_model)
+        self.self_attention = MultiHeadAttention(
+            d_model, num_heads, dropout, device=device, dtype=dtype
+        )
+        self.feed_forward = PositionwiseFeedForward(
+            d_model, d_ff, dropout, device=device, dtype=dtype
+        )
+        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew."""
+        self.self_attention.reset_parameters()
+        self.feed_forward.reset_parameters()
+        self.norm1.reset_parameters()
+        self.norm2.reset_parameters()
 
     def forward(
         self,
         x: Float[Tensor, "*batch seq d_model"],
         mask: Bool[Tensor, "*mask_batch _ seq"] | None = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
-        """Attends within each sequence, then maps each position.
-
-        Args:
-            x: Shape `(..., seq, d_model)`.
-            mask: Boolean, True = may attend: shape `(seq, seq)`, `(..., seq, seq)` or
-                `(..., 1, seq)`, read as in :class:`MultiHeadAttention`.
-
-        Returns:
-            The shape of `x`.
-
-        Raises:
-            TypeError: If `x` is not of the parameters' dtype, or the mask is not boolean.
-            ValueError: If a shape does not fit.
-        """
+        """As in :class:`TransformerEncoderLayer`, with the norms inside the residual."""
         normed = self.norm1(x)
         x = x + self.dropout(self.self_attention(normed, normed, normed, mask))
         return x + self.feed_forward(self.norm2(x))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import (
     require_dtype,
+    require_floating_dtype,
     require_last_axis,
     require_positive,
     require_size,
@@ -23,16 +24,19 @@ class LayerNorm(nn.Module):
     other axes by itself. float16 and bfloat16 input is normalized in float32 and returned in its
     own dtype, with parameters of that dtype or of float32.
 
-    Equation 4 itself has no :math:`\epsilon`. A constant row gives :math:`\beta`, but for the
-    rounding of its mean: in float32 that can leave 0.1 at 1e3, and nearly 1 from 1e5 on. A row
-    whose squares overflow (values beyond about 1e19 in float32) gives :math:`\beta` too, where the
-    exact answer would be a normalized row; one whose sum overflows gives NaN.
+    Equation 4 itself has no :math:`\epsilon`. A constant row gives :math:`\beta`: the mean is
+    subtracted twice, since in float32 that of a row near 1e5 is off by more than
+    :math:`\sqrt\epsilon`. A row whose squares overflow (values beyond about 1e19 in float32) gives
+    :math:`\beta` too, where the exact answer would be a normalized row; one whose sum overflows
+    gives NaN.
 
     Args:
         d_model: Size of the last axis.
         eps: Added to the variance, :math:`\epsilon`; greater than 0, since a constant row would be
             0/0 without it.
         bias: Whether to add :math:`\beta`.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         weight: :math:`\gamma`, shape `(d_model,)`, initially ones.
@@ -48,14 +52,30 @@ class LayerNorm(nn.Module):
         tensor([[-1.3416, -0.4472,  0.4472,  1.3416]])
     """
 
-    def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        eps: float = 1e-5,
+        bias: bool = True,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         require_size("d_model", d_model, minimum=0)
         require_positive("eps", eps)
+        require_floating_dtype(dtype)
         self.d_model = d_model
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model)) if bias else None
+        self.weight = nn.Parameter(torch.empty(d_model, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty_like(self.weight)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets the parameters to their initial values."""
+        nn.init.ones_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Normalizes `x` over its last axis.
@@ -72,9 +92,10 @@ class LayerNorm(nn.Module):
             ValueError: If the last axis of `x` is not `d_model`.
         """
         require_last_axis("x", x, "d_model", self.d_model)
-        require_dtype("x", x, self.weight, low_precision_input=True)
+        require_dtype("x", x, self.weight.dtype, low_precision_input=True)
         wide = at_least_float32(x)
         centered = wide - wide.mean(dim=-1, keepdim=True)
+        centered = centered - centered.mean(dim=-1, keepdim=True)  # what rounding left of it
         var = centered.square().mean(dim=-1, keepdim=True)  # faster than x.var
         x_hat = centered / torch.sqrt(var + self.eps)
         y = self.weight * x_hat

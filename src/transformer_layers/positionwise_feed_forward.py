@@ -1,11 +1,14 @@
 """The feed-forward layer of the 2017 Transformer."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_layers.dropout import Dropout
 from transformer_layers.validation import (
+    dtype_taken_by,
     require_dtype,
+    require_floating_dtype,
     require_last_axis,
     require_probability,
     require_size,
@@ -25,6 +28,8 @@ class PositionwiseFeedForward(nn.Module):
         d_model: Size of the last axis of input and output.
         d_ff: Size between the two maps.
         dropout: Share of the result that is dropped in training.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         linear1: `nn.Linear`, :math:`W_1^\top` of shape `(d_ff, d_model)` and :math:`b_1`.
@@ -46,15 +51,29 @@ class PositionwiseFeedForward(nn.Module):
                 [4.]])
     """
 
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         require_size("d_model", d_model)
         require_size("d_ff", d_ff)
         require_probability("dropout", dropout)
+        require_floating_dtype(dtype)
         self.d_model = d_model
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
+        self.linear1 = nn.Linear(d_model, d_ff, device=device, dtype=dtype)
+        self.linear2 = nn.Linear(d_ff, d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew."""
+        self.linear1.reset_parameters()
+        self.linear2.reset_parameters()
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Maps the last axis of `x`.
@@ -70,5 +89,5 @@ class PositionwiseFeedForward(nn.Module):
             ValueError: If the last axis of `x` is not `d_model`.
         """
         require_last_axis("x", x, "d_model", self.d_model)
-        require_dtype("x", x, self.linear1.weight)
+        require_dtype("x", x, dtype_taken_by(self.linear1))
         return self.dropout(self.linear2(self.linear1(x).relu()))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import (
     require_dtype,
+    require_floating_dtype,
     require_last_axis,
     require_positive,
     require_size,
@@ -31,6 +32,8 @@ class RMSNorm(nn.Module):
         d_model: Size of the last axis.
         eps: Added to the mean of the squares, :math:`\epsilon`; greater than 0, since a row of
             zeros would be 0/0 without it.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         weight: :math:`\gamma`, shape `(d_model,)`, initially ones.
@@ -45,13 +48,26 @@ class RMSNorm(nn.Module):
         tensor([[0.3333, 0.3333, 1.6667, 1.0000]])
     """
 
-    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        eps: float = 1e-6,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         require_size("d_model", d_model, minimum=0)
         require_positive("eps", eps)
+        require_floating_dtype(dtype)
         self.d_model = d_model
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
+        self.weight = nn.Parameter(torch.empty(d_model, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets the parameters to their initial values."""
+        nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Normalizes `x` over its last axis.
@@ -68,7 +84,7 @@ class RMSNorm(nn.Module):
             ValueError: If the last axis of `x` is not `d_model`.
         """
         require_last_axis("x", x, "d_model", self.d_model)
-        require_dtype("x", x, self.weight, low_precision_input=True)
+        require_dtype("x", x, self.weight.dtype, low_precision_input=True)
         wide = at_least_float32(x)
         mean_square = wide.square().mean(dim=-1, keepdim=True)
         x_hat = wide / torch.sqrt(mean_square + self.eps)

@@ -1,28 +1,21 @@
 """Checks of arguments that the layers share: each error prints the values and says the remedy.
 
+What is of a wrong type or dtype is a TypeError, any other wrong value a ValueError. `name` is what
+the caller calls the argument, for the error.
+
 They look at shapes, dtypes and Python numbers only, never at a tensor's elements, so that a layer
 which calls them still compiles and exports as one graph.
 """
 
 import torch
 from jaxtyping import Shaped
-from torch import Tensor
+from torch import Tensor, nn
 
 LOW_PRECISION = (torch.float16, torch.bfloat16)
 
 
 def require_size(name: str, value: int, minimum: int = 1) -> None:
-    """Refuses the size of an axis, or a count, that is no int or is below `minimum`.
-
-    Args:
-        name: Name of the argument, for the error.
-        value: The argument.
-        minimum: Smallest value allowed.
-
-    Raises:
-        TypeError: If `value` is not an int, or is a bool.
-        ValueError: If `value` is below `minimum`.
-    """
+    """Refuses the size of an axis, or a count, that is no int, or is below `minimum`."""
     if not isinstance(value, int | torch.SymInt) or isinstance(value, bool):
         raise TypeError(f"{name} must be an int, got {value!r} of type {type(value).__name__}")
     if value < minimum:
@@ -30,57 +23,25 @@ def require_size(name: str, value: int, minimum: int = 1) -> None:
 
 
 def require_positive(name: str, value: float) -> None:
-    """Refuses a number that is not above zero, NaN included.
-
-    Args:
-        name: Name of the argument, for the error.
-        value: The argument.
-
-    Raises:
-        ValueError: If `value` is zero, negative or NaN.
-    """
+    """Refuses a number that is not above zero, NaN included."""
     if not value > 0:
         raise ValueError(f"{name} must be greater than 0, got {value}")
 
 
 def require_not_negative(name: str, value: float) -> None:
-    """Refuses a number below zero, NaN included.
-
-    Args:
-        name: Name of the argument, for the error.
-        value: The argument.
-
-    Raises:
-        ValueError: If `value` is negative or NaN.
-    """
+    """Refuses a number below zero, NaN included."""
     if not value >= 0:
         raise ValueError(f"{name} must be at least 0, got {value}")
 
 
 def require_probability(name: str, value: float) -> None:
-    """Refuses a probability, or a share, outside [0, 1], NaN included.
-
-    Args:
-        name: Name of the argument, for the error.
-        value: The argument.
-
-    Raises:
-        ValueError: If `value` is below 0, above 1 or NaN.
-    """
+    """Refuses a probability, or a share, outside [0, 1], NaN included."""
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value}")
 
 
 def require_floating(name: str, x: Shaped[Tensor, "..."]) -> None:
-    """Refuses a tensor of integers, booleans or complex numbers.
-
-    Args:
-        name: Name of the argument, for the error.
-        x: The argument.
-
-    Raises:
-        TypeError: If `x` is not of a floating dtype.
-    """
+    """Refuses a tensor of integers, booleans or complex numbers."""
     if not x.is_floating_point():
         raise TypeError(
             f"{name} must be a floating-point tensor, got {x.dtype}; convert it, for example with "
@@ -89,15 +50,7 @@ def require_floating(name: str, x: Shaped[Tensor, "..."]) -> None:
 
 
 def require_integers(name: str, x: object) -> None:
-    """Refuses what is no tensor of int64 or int32, the dtypes of torch's indices.
-
-    Args:
-        name: Name of the argument, for the error.
-        x: The argument.
-
-    Raises:
-        TypeError: If `x` is something else.
-    """
+    """Refuses what is no tensor of int64 or int32, the dtypes of torch\'s indices."""
     if not isinstance(x, Tensor):
         raise TypeError(
             f"{name} must be a tensor of int64 or int32, got a {type(x).__name__}; make one with "
@@ -110,51 +63,54 @@ def require_integers(name: str, x: object) -> None:
         )
 
 
+def require_floating_dtype(dtype: torch.dtype | None) -> None:
+    """Refuses a dtype that parameters cannot have; None stands for torch's default."""
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating one, got {dtype}")
+
+
 def require_dtype(
     name: str,
     x: Shaped[Tensor, "..."],
-    parameter: Shaped[Tensor, "..."],
+    dtype: torch.dtype | None,
     low_precision_input: bool = False,
 ) -> None:
     """Refuses an input whose dtype differs from the parameters', instead of promoting silently.
 
-    Under `torch.autocast`, float16, bfloat16 and float32 may meet: autocast converts them.
-
-    Args:
-        name: Name of the input, for the error.
-        x: The input.
-        parameter: One of the layer's parameters.
-        low_precision_input: Whether float16 and bfloat16 input may meet float32 parameters, as
-            in a layer that computes its statistics in float32.
-
-    Raises:
-        TypeError: If `x` is not of a floating dtype, or of one that does not go with `parameter`.
+    Under `torch.autocast`, float16, bfloat16 and float32 may meet: autocast converts them. Nothing
+    is asked of the input but to be floating where `dtype`, that of the parameters, is None. With
+    `low_precision_input`, float16 and bfloat16 input may meet float32 parameters, as in a layer
+    that computes its statistics in float32.
     """
     require_floating(name, x)
-    if x.dtype == parameter.dtype:
+    if dtype is None or x.dtype == dtype:
         return
-    if low_precision_input and x.dtype in LOW_PRECISION and parameter.dtype == torch.float32:
+    if low_precision_input and x.dtype in LOW_PRECISION and dtype == torch.float32:
         return
-    if _autocasts(x) and torch.float64 not in (x.dtype, parameter.dtype):
+    if _autocasts(x) and torch.float64 not in (x.dtype, dtype):
         return
     raise TypeError(
-        f"{name} is {x.dtype} but the layer's parameters are {parameter.dtype}; convert one of "
-        f"them, with {name}.to({parameter.dtype}) or layer.to({x.dtype})"
+        f"{name} is {x.dtype} but the layer's parameters are {dtype}; convert one of "
+        f"them, with {name}.to({dtype}) or layer.to({x.dtype})"
     )
 
 
-def require_last_axis(name: str, x: Shaped[Tensor, "..."], size_name: str, size: int) -> None:
-    """Refuses an input whose last axis is missing or has another size than the layer's.
+def dtype_taken_by(layer: nn.Module) -> torch.dtype | None:
+    """The dtype that a layer wants of its input, as far as its own parameters tell.
 
-    Args:
-        name: Name of the input, for the error.
-        x: The input.
-        size_name: Name of the layer's size, for the error.
-        size: The layer's size.
-
-    Raises:
-        ValueError: If `x` has no axes, or a last axis of another size.
+    None if they are not of one floating dtype, as where the weight is quantized; if there are none,
+    as in a wrapper of another layer; or if a hook sees the input first and may convert it. Such a
+    layer says by itself what it takes.
     """
+    if layer._forward_pre_hooks:
+        return None
+    dtypes = {parameter.dtype for parameter in layer.parameters(recurse=False)}
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    return dtype if dtype is not None and dtype.is_floating_point else None
+
+
+def require_last_axis(name: str, x: Shaped[Tensor, "..."], size_name: str, size: int) -> None:
+    """Refuses an input whose last axis is missing or is not the layer's `size_name`, `size`."""
     if x.ndim == 0 or x.shape[-1] != size:
         found = f"a last axis of {x.shape[-1]}" if x.ndim else "no axes"
         raise ValueError(

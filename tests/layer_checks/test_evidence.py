@@ -72,6 +72,7 @@ def test_a_relative_tolerance_alone_leaves_no_absolute_one() -> None:
     [
         (torch.float64, 1e-12),
         (torch.float32, 1e-6),
+        (torch.complex64, 1e-6),
         (torch.float16, 2e-3),
         (torch.bfloat16, 1.6e-2),
         (torch.complex128, 1e-12),

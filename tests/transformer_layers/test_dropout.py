@@ -175,16 +175,16 @@ class TestErrors:
     @pytest.mark.parametrize("p", [-0.5, 1.5, math.inf, math.nan])
     @pytest.mark.parametrize("training", [True, False])
     def test_p_outside_zero_to_one(self, p, training):
-        with pytest.raises(ValueError, match=f"p must be between 0 and 1, got {p}"):
+        with pytest.raises(ValueError, match=f"^p must be between 0 and 1, got {p}"):
             dropout(torch.zeros(3), p, training)
-        with pytest.raises(ValueError, match=f"p must be between 0 and 1, got {p}"):
+        with pytest.raises(ValueError, match=f"^p must be between 0 and 1, got {p}"):
             Dropout(p)
 
     @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
     @pytest.mark.parametrize("training", [True, False])
     def test_no_floating_point(self, dtype, training):
         message = f"x must be a floating-point tensor, got {dtype}"
-        with pytest.raises(TypeError, match=message):
+        with pytest.raises(TypeError, match="^" + message):
             dropout(torch.zeros(3, dtype=dtype), 0.5, training)
-        with pytest.raises(TypeError, match=message):
+        with pytest.raises(TypeError, match="^" + message):
             Dropout().train(training)(torch.zeros(3, dtype=dtype))

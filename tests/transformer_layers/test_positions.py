@@ -76,5 +76,5 @@ def test_dtype_is_the_default_one_unless_asked_for():
     ],
 )
 def test_errors(arguments, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         sinusoidal_positions(*arguments)

@@ -96,7 +96,7 @@ def test_derivatives_of_first_and_second_order():
     ],
 )
 def test_errors_of_construction(arguments, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         PositionwiseFeedForward(*arguments)
 
 
@@ -123,5 +123,5 @@ def test_errors_of_construction(arguments, error, message):
     ],
 )
 def test_errors_of_input(x, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         PositionwiseFeedForward(4, 8)(x)

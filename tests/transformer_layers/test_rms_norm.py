@@ -85,6 +85,17 @@ def test_equals_torch_in_float64(shape, offset, eps):
     )
 
 
+@pytest.mark.parametrize("width", [1, 3, 768])
+def test_a_constant_row_of_any_size_gives_the_weight_in_float32(width):
+    rms_norm = with_random_weights(RMSNorm(width))
+    constants = torch.tensor([1e3, -1e4, 1e5, -1e6, 1 / 3e-6, 3e10])[:, None]
+    expected = constants.sign() * rms_norm.weight
+    rounding = 8 * unit_roundoff(torch.float32)
+    torch.testing.assert_close(
+        rms_norm(constants.expand(-1, width)), expected, rtol=rounding, atol=0
+    )
+
+
 @pytest.mark.parametrize("d_model", [4, 768])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_float32_is_as_near_to_float64_as_rounding_allows(d_model, offset):
@@ -156,17 +167,22 @@ def test_low_precision_is_one_rounding_from_float64(dtype, offset, parameters):
 @pytest.mark.usefixtures("as_users_run_it")
 class TestErrors:
     def test_another_width(self):
-        message = r"last axis of d_model = 8, got a last axis of 7: its shape is \(2, 7\)"
-        with pytest.raises(ValueError, match=message):
+        message = (
+            r"x must have a last axis of d_model = 8, got a last axis of 7: its shape is \(2, 7\)"
+        )
+        with pytest.raises(ValueError, match="^" + message):
             RMSNorm(8)(torch.zeros(2, 7))
 
     def test_no_axes(self):
-        with pytest.raises(ValueError, match=r"d_model = 8, got no axes: its shape is \(\)"):
+        with pytest.raises(
+            ValueError,
+            match=r"^x must have a last axis of d_model = 8, got no axes: its shape is \(\)",
+        ):
             RMSNorm(8)(torch.tensor(1.0))
 
     @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
     def test_no_floating_point(self, dtype):
-        with pytest.raises(TypeError, match=f"must be a floating-point tensor, got {dtype}"):
+        with pytest.raises(TypeError, match=f"^x must be a floating-point tensor, got {dtype}"):
             RMSNorm(8)(torch.zeros(2, 8, dtype=dtype))
 
     @pytest.mark.parametrize(
@@ -179,18 +195,18 @@ class TestErrors:
     )
     def test_dtypes_that_do_not_go_together(self, of_input, of_layer):
         message = f"x is {of_input} but the layer's parameters are {of_layer}"
-        with pytest.raises(TypeError, match=message):
+        with pytest.raises(TypeError, match="^" + message):
             RMSNorm(8).to(of_layer)(torch.zeros(2, 8, dtype=of_input))
 
     @pytest.mark.parametrize("eps", [0.0, -1e-5, math.nan])
     def test_eps_that_is_not_positive(self, eps):
-        with pytest.raises(ValueError, match=f"eps must be greater than 0, got {eps}"):
+        with pytest.raises(ValueError, match=f"^eps must be greater than 0, got {eps}"):
             RMSNorm(8, eps=eps)
 
     def test_a_negative_width(self):
-        with pytest.raises(ValueError, match="d_model must be at least 0, got -1"):
+        with pytest.raises(ValueError, match=r"^d_model must be at least 0, got -1"):
             RMSNorm(-1)
 
     def test_a_width_that_is_no_int(self):
-        with pytest.raises(TypeError, match=r"d_model must be an int, got 8\.0 of type float"):
+        with pytest.raises(TypeError, match=r"^d_model must be an int, got 8\.0 of type float"):
             RMSNorm(8.0)

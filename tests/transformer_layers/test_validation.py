@@ -4,11 +4,15 @@ import math
 
 import pytest
 import torch
+from torch import nn
+from torch.nn.utils import parametrizations
 
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import (
+    dtype_taken_by,
     require_dtype,
     require_floating,
+    require_floating_dtype,
     require_last_axis,
     require_not_negative,
     require_positive,
@@ -32,13 +36,16 @@ def test_what_passes():
     for dtype in FLOATING:
         x = torch.zeros(2, 3, dtype=dtype)
         require_floating("x", x)
-        require_dtype("x", x, x)
+        require_dtype("x", x, dtype)
+        require_dtype("x", x, None)
+        require_floating_dtype(dtype)
         require_last_axis("x", x, "width", 3)
     for dtype in LOW:
-        require_dtype("x", x.to(dtype), x.float(), low_precision_input=True)
+        require_dtype("x", x.to(dtype), torch.float32, low_precision_input=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         for dtype in (*LOW, torch.float32):
-            require_dtype("x", x.to(dtype), x.float())
+            require_dtype("x", x.to(dtype), torch.float32)
+    require_floating_dtype(None)
 
 
 @pytest.mark.parametrize(
@@ -93,17 +100,44 @@ def test_a_tensor_that_is_no_floating_point(dtype):
 @pytest.mark.parametrize("of_parameter", FLOATING)
 @pytest.mark.parametrize("of_input", FLOATING)
 def test_which_dtypes_go_together(of_input, of_parameter, low_precision_input):
-    x, parameter = torch.zeros(2, dtype=of_input), torch.zeros(2, dtype=of_parameter)
+    x = torch.zeros(2, dtype=of_input)
     widened = low_precision_input and of_input in LOW and of_parameter == torch.float32
     if of_input == of_parameter or widened:
-        require_dtype("x", x, parameter, low_precision_input)
+        require_dtype("x", x, of_parameter, low_precision_input)
         return
     message = (
         f"^x is {of_input} but the layer's parameters are {of_parameter}; convert one of them, "
         rf"with x\.to\({of_parameter}\) or layer\.to\({of_input}\)$"
     )
     with pytest.raises(TypeError, match=message):
-        require_dtype("x", x, parameter, low_precision_input)
+        require_dtype("x", x, of_parameter, low_precision_input)
+
+
+def hooked(layer: nn.Module) -> nn.Module:
+    layer.register_forward_pre_hook(lambda module, inputs: (inputs[0].double(),))
+    return layer
+
+
+def with_weight_of_integers(layer: nn.Linear) -> nn.Linear:
+    layer.weight = nn.Parameter(torch.ones(2, 2, dtype=torch.uint8), requires_grad=False)
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("layer", "dtype"),
+    [
+        (nn.Linear(2, 2), torch.float32),
+        (nn.LayerNorm(2).bfloat16(), torch.bfloat16),
+        (parametrizations.weight_norm(nn.Linear(2, 2).double()), torch.float64),  # by its bias
+        (parametrizations.weight_norm(nn.Linear(2, 2, bias=False)), None),
+        (nn.Sequential(nn.Linear(2, 2)), None),
+        (with_weight_of_integers(nn.Linear(2, 2)), None),
+        (with_weight_of_integers(nn.Linear(2, 2, bias=False)), None),
+        (hooked(nn.Linear(2, 2)), None),
+    ],
+)
+def test_the_dtype_that_a_layer_takes_as_far_as_one_can_tell(layer, dtype):
+    assert dtype_taken_by(layer) == dtype
 
 
 @pytest.mark.parametrize("dtype", FLOATING)

@@ -87,8 +87,7 @@ def scaled_dot_product_attention(
         query: Shape `(..., q_seq, d_k)`.
         key: Shape `(..., kv_seq, d_k)`; the leading axes broadcast with those of the others.
         value: Shape `(..., kv_seq, d_v)`.
-        mask: Boolean, True = may attend; two axes `(q_seq, kv_seq)` or more, which broadcast to
-            the scores without enlarging them.
+        mask: See :func:`attention_weights`.
         dropout_p: Share of the weights to drop. It acts whenever it is not 0: pass it only in
             training.
 
@@ -96,9 +95,8 @@ def scaled_dot_product_attention(
         Shape `(..., q_seq, d_v)`.
 
     Raises:
-        TypeError: If the inputs are not of one floating dtype, or the mask is not boolean.
-        ValueError: If the shapes do not fit together, those of the mask can be read in two ways, or
-            `dropout_p` is not within [0, 1].
+        TypeError: As :func:`attention_weights`.
+        ValueError: As :func:`attention_weights`, and if `dropout_p` is not within [0, 1].
 
     Examples:
         >>> import torch

@@ -1,22 +1,20 @@
-"""Checks of the inputs and the masks of attention: by shape and dtype, never by value."""
+"""Checks of the inputs and the masks of attention: by shape and dtype, never by value.
+
+A wrong dtype is a TypeError, a wrong shape or number a ValueError.
+"""
 
 import itertools
 
 import torch
 from torch import Tensor
 
-from transformer_layers.validation import require_dtype, require_last_axis, require_size
+from transformer_layers.validation import require_last_axis, require_size
 
 
 def require_attention_inputs(**tensors: Tensor) -> None:
-    """Refuses inputs of attention that do not go together.
+    """Refuses inputs of attention that are not of one floating dtype, or whose shapes do not fit.
 
-    Args:
-        tensors: `query`, `key` and, if there is one, `value`, by these names and in this order.
-
-    Raises:
-        TypeError: If they are not of one floating dtype.
-        ValueError: If their shapes do not go together.
+    They are `query`, `key` and, if there is one, `value`, by these names and in this order.
     """
     dtypes = [x.dtype for x in tensors.values()]
     if not dtypes[0].is_floating_point or any(dtype != dtypes[0] for dtype in dtypes):
@@ -42,14 +40,7 @@ def require_heads(
 ) -> None:
     """Refuses sizes of which no whole number of features per head comes out.
 
-    Args:
-        d_model: Size of the model's axis.
-        num_heads: Number of heads.
-        names: What the two arguments are called, for the errors.
-
-    Raises:
-        TypeError: If one is not an int.
-        ValueError: If one is below 1, or `num_heads` does not divide `d_model`.
+    `names` is what the two are called, for the errors.
     """
     size_name, heads_name = names
     require_size(size_name, d_model)
@@ -61,22 +52,14 @@ def require_heads(
         )
 
 
-def require_sequences(d_model: int, parameter: Tensor, **inputs: Tensor) -> None:
+def require_sequences(d_model: int, **inputs: Tensor) -> None:
     """Refuses inputs of a layer that are no sequences, or not sequences of one batch.
 
-    Args:
-        d_model: Size of the layer's last axis.
-        parameter: One of the layer's parameters, for its dtype.
-        inputs: `x`, or `query`, `key` and `value`, by these names and in this order.
-
-    Raises:
-        TypeError: If an input is not of the dtype of `parameter`.
-        ValueError: If an input has not the shape `(..., seq, d_model)`, the leading axes differ,
-            or `key` and `value` differ in length.
+    They are `x`, or `query`, `key` and `value`, by these names and in this order, each of shape
+    `(..., seq, d_model)`, with the same leading axes, and `value` as long as `key`.
     """
     for name, x in inputs.items():
         require_last_axis(name, x, "d_model", d_model)
-        require_dtype(name, x, parameter)
     shapes = [x.shape for x in inputs.values()]
     if any(len(shape) < 2 for shape in shapes):
         raise ValueError(
@@ -89,14 +72,7 @@ def require_sequences(d_model: int, parameter: Tensor, **inputs: Tensor) -> None
 
 
 def require_boolean(mask: Tensor) -> None:
-    """Refuses a mask of numbers, which some libraries add and others compare with 0.
-
-    Args:
-        mask: What was passed as a mask.
-
-    Raises:
-        TypeError: If `mask` is not boolean.
-    """
+    """Refuses a mask of numbers, which some libraries add and others compare with 0."""
     if mask.dtype != torch.bool:
         raise TypeError(
             f"mask must be boolean with True = may attend, got {mask.dtype}; pass mask == 0 if it "
@@ -110,14 +86,6 @@ def require_mask_of_scores(mask: Tensor, scores: Tensor) -> None:
     Two axes are always `(q_seq, kv_seq)`. Broadcasting aligns a mask's further axes with the last
     of the scores' leading axes; where they would fit the first ones as well, one of the two is
     meant and nothing says which.
-
-    Args:
-        mask: The mask, two axes or more.
-        scores: The scores, shape `(..., q_seq, kv_seq)`.
-
-    Raises:
-        TypeError: If `mask` is not boolean.
-        ValueError: If the shape of `mask` does not fit, or can be read in two ways.
     """
     require_boolean(mask)
     shape, target = tuple(mask.shape), tuple(scores.shape)
@@ -140,15 +108,8 @@ def require_mask_of_scores(mask: Tensor, scores: Tensor) -> None:
 def require_mask_of_batch(mask: Tensor, query: Tensor, key: Tensor) -> None:
     """Refuses a mask that is neither one for all sequences nor one for each.
 
-    Args:
-        mask: The mask.
-        query: Shape `(..., q_seq, d_model)`.
-        key: Shape `(..., kv_seq, d_model)`.
-
-    Raises:
-        TypeError: If `mask` is not boolean.
-        ValueError: If the shape of `mask` is neither `(q_seq, kv_seq)` nor `(..., q_seq, kv_seq)`
-            nor `(..., 1, kv_seq)`, with the leading axes of `query`.
+    The shape must be `(q_seq, kv_seq)`, or the leading axes of `query` followed by it or by
+    `(1, kv_seq)`.
     """
     require_boolean(mask)
     shape, leading = tuple(mask.shape), tuple(query.shape[:-2])

@@ -1,5 +1,6 @@
 """Multi-head attention."""
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -10,7 +11,12 @@ from transformer_layers.attention.inputs import (
     require_sequences,
 )
 from transformer_layers.attention.kernel import fused_attention
-from transformer_layers.validation import require_probability
+from transformer_layers.validation import (
+    dtype_taken_by,
+    require_dtype,
+    require_floating_dtype,
+    require_probability,
+)
 
 
 class MultiHeadAttention(nn.Module):
@@ -43,6 +49,8 @@ class MultiHeadAttention(nn.Module):
         num_heads: Number of heads, :math:`h`, a divisor of `d_model`.
         dropout: Share of the attention weights that is dropped in training.
         bias: Whether the four projections add a bias.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         query_proj: `nn.Linear`, :math:`W^Q`, weight of shape `(d_model, d_model)`.
@@ -69,18 +77,33 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         require_heads(d_model, num_heads)
         require_probability("dropout", dropout)
+        require_floating_dtype(dtype)
         self.d_model = d_model
         self.num_heads = num_heads
         self.dropout = dropout
-        self.query_proj = nn.Linear(d_model, d_model, bias)
-        self.key_proj = nn.Linear(d_model, d_model, bias)
-        self.value_proj = nn.Linear(d_model, d_model, bias)
-        self.output_proj = nn.Linear(d_model, d_model, bias)
+        self.query_proj = nn.Linear(d_model, d_model, bias, device=device, dtype=dtype)
+        self.key_proj = nn.Linear(d_model, d_model, bias, device=device, dtype=dtype)
+        self.value_proj = nn.Linear(d_model, d_model, bias, device=device, dtype=dtype)
+        self.output_proj = nn.Linear(d_model, d_model, bias, device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters of the four projections anew."""
+        self.query_proj.reset_parameters()
+        self.key_proj.reset_parameters()
+        self.value_proj.reset_parameters()
+        self.output_proj.reset_parameters()
 
     def forward(
         self,
@@ -106,7 +129,10 @@ class MultiHeadAttention(nn.Module):
             TypeError: If an input is not of the parameters' dtype, or the mask is not boolean.
             ValueError: If a shape does not fit.
         """
-        require_sequences(self.d_model, self.query_proj.weight, query=query, key=key, value=value)
+        require_sequences(self.d_model, query=query, key=key, value=value)
+        require_dtype("query", query, dtype_taken_by(self.query_proj))
+        require_dtype("key", key, dtype_taken_by(self.key_proj))
+        require_dtype("value", value, dtype_taken_by(self.value_proj))
         if mask is not None:
             require_mask_of_batch(mask, query, key)
         output = fused_attention(
@@ -119,6 +145,5 @@ class MultiHeadAttention(nn.Module):
         return self.output_proj(merge_heads(output))
 
     def extra_repr(self) -> str:
-        """The arguments, for `print`."""
-        bias = self.output_proj.bias is not None
-        return f"{self.d_model}, {self.num_heads}, dropout={self.dropout}, bias={bias}"
+        """The arguments that no submodule shows, for `print`."""
+        return f"{self.d_model}, {self.num_heads}, dropout={self.dropout}"

@@ -1,5 +1,6 @@
 """GPT-2's attention."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -37,6 +38,8 @@ class CausalSelfAttention(nn.Module):
         d_model: Size of the last axis of input and output.
         num_heads: Number of heads, :math:`h`, a divisor of `d_model`.
         dropout: Share of the attention weights, and of the result, that is dropped in training.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         c_attn: :class:`Conv1D`, :math:`W^{QKV}`, weight of shape `(d_model, 3 * d_model)`.
@@ -56,15 +59,28 @@ class CausalSelfAttention(nn.Module):
         True
     """
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         require_heads(d_model, num_heads)
         require_probability("dropout", dropout)
         self.d_model = d_model
         self.num_heads = num_heads
-        self.c_attn = Conv1D(d_model, 3 * d_model)
-        self.c_proj = Conv1D(d_model, d_model)
+        self.c_attn = Conv1D(d_model, 3 * d_model, device=device, dtype=dtype)
+        self.c_proj = Conv1D(d_model, d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Sets the parameters as :class:`Conv1D` does at the start."""
+        self.c_attn.reset_parameters()
+        self.c_proj.reset_parameters()
 
     def forward(
         self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
@@ -73,8 +89,8 @@ class CausalSelfAttention(nn.Module):
 
         Args:
             x: Shape `(..., seq, d_model)`; with a cache `(batch, seq, d_model)`.
-            cache: Keys and values of the positions before `x`, which attend to nothing of `x` and
-                to which `x` attends. Those of `x` are added.
+            cache: Keys and values of the positions before `x`, to which `x` attends. Those of `x`
+                are added.
 
         Returns:
             Shape `(..., seq, d_model)`.
@@ -83,7 +99,7 @@ class CausalSelfAttention(nn.Module):
             TypeError: If `x` is not of the parameters' dtype, or the cache holds another.
             ValueError: If a shape does not fit, or the cache has no room for `x`.
         """
-        require_sequences(self.d_model, self.c_attn.weight, x=x)
+        require_sequences(self.d_model, x=x)  # c_attn says which dtype it takes
         projections = self.c_attn(x).split(self.d_model, dim=-1)
         query, key, value = (split_heads(each, self.num_heads) for each in projections)
         mask, is_causal = None, True

@@ -1,5 +1,6 @@
 """A block of GPT-2."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -7,7 +8,12 @@ from transformer_layers.attention.inputs import require_heads, require_sequences
 from transformer_layers.gpt2.attention import CausalSelfAttention
 from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.gpt2.feed_forward import FeedForward
-from transformer_layers.validation import require_positive
+from transformer_layers.validation import (
+    dtype_taken_by,
+    require_dtype,
+    require_floating_dtype,
+    require_positive,
+)
 
 
 class GPT2Block(nn.Module):
@@ -30,6 +36,8 @@ class GPT2Block(nn.Module):
         dropout: Share that is dropped in training: of the attention weights, of the attention's
             result, and of the feed-forward's.
         eps: Added to the variance in both norms.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         ln_1: `torch.nn.LayerNorm` of the attention's input.
@@ -50,33 +58,40 @@ class GPT2Block(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, dropout: float = 0.1, eps: float = 1e-5
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float = 0.1,
+        eps: float = 1e-5,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         require_heads(d_model, num_heads)
         require_positive("eps", eps)
+        require_floating_dtype(dtype)
         self.d_model = d_model
-        self.ln_1 = nn.LayerNorm(d_model, eps)
-        self.attn = CausalSelfAttention(d_model, num_heads, dropout)
-        self.ln_2 = nn.LayerNorm(d_model, eps)
-        self.mlp = FeedForward(d_model, dropout=dropout)
+        self.ln_1 = nn.LayerNorm(d_model, eps, device=device, dtype=dtype)
+        self.attn = CausalSelfAttention(d_model, num_heads, dropout, device=device, dtype=dtype)
+        self.ln_2 = nn.LayerNorm(d_model, eps, device=device, dtype=dtype)
+        self.mlp = FeedForward(d_model, dropout=dropout, device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Sets the parameters as :class:`Conv1D` and `torch.nn.LayerNorm` do at the start."""
+        self.ln_1.reset_parameters()
+        self.attn.reset_parameters()
+        self.ln_2.reset_parameters()
+        self.mlp.reset_parameters()
 
     def forward(
         self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends from each position to those before it, then maps each position.
 
-        Args:
-            x: Shape `(..., seq, d_model)`; with a cache `(batch, seq, d_model)`.
-            cache: Keys and values of the positions before `x`. Those of `x` are added.
-
-        Returns:
-            The shape of `x`.
-
-        Raises:
-            TypeError: If `x` is not of the parameters' dtype, or the cache holds another.
-            ValueError: If a shape does not fit, or the cache has no room for `x`.
+        Arguments, result and errors are those of :class:`CausalSelfAttention`.
         """
-        require_sequences(self.d_model, self.ln_1.weight, x=x)  # torch's norm says less
+        require_sequences(self.d_model, x=x)  # torch's norm says less, of the dtype too
+        require_dtype("x", x, dtype_taken_by(self.ln_1))
         x = x + self.attn(self.ln_1(x), cache)
         return x + self.mlp(self.ln_2(x))

@@ -1,5 +1,6 @@
 """GPT-2's feed-forward layer."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -26,6 +27,8 @@ class FeedForward(nn.Module):
         d_model: Size of the last axis of input and output.
         d_ff: Size between the two maps; `4 * d_model` if not given.
         dropout: Share of the result that is dropped in training.
+        device: Of the parameters; torch's default one if not given.
+        dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
         c_fc: :class:`Conv1D`, :math:`W_{fc}`, weight of shape `(d_model, d_ff)`.
@@ -46,15 +49,28 @@ class FeedForward(nn.Module):
                 [2.6824]])
     """
 
-    def __init__(self, d_model: int, d_ff: int | None = None, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int | None = None,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__()
         require_size("d_model", d_model)
         d_ff = 4 * d_model if d_ff is None else d_ff
         require_size("d_ff", d_ff)
         require_probability("dropout", dropout)
-        self.c_fc = Conv1D(d_model, d_ff)
-        self.c_proj = Conv1D(d_ff, d_model)
+        self.c_fc = Conv1D(d_model, d_ff, device=device, dtype=dtype)
+        self.c_proj = Conv1D(d_ff, d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Sets the parameters as :class:`Conv1D` does at the start."""
+        self.c_fc.reset_parameters()
+        self.c_proj.reset_parameters()
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Maps the last axis of `x`.

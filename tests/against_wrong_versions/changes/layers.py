@@ -72,6 +72,68 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "is_causal = False",
         ),
     ),
+    "construction": (
+        Change(
+            "gpt2/conv1d",
+            "drawn in float32 first",
+            "torch.empty(in_features, out_features, device=device, dtype=dtype)",
+            "torch.empty(in_features, out_features, device=device).to(dtype)",
+        ),
+        Change(
+            "rms_norm",
+            "device and dtype by position",
+            "        *,\n        device",
+            "        device",
+        ),
+        Change(
+            "rms_norm",
+            "float32 whatever the default",
+            "device=device, dtype=dtype)",
+            "device=device, dtype=dtype or torch.float32)",
+        ),
+        Change(
+            "layer_norm",
+            "weight reset only beside a bias",
+            "        nn.init.ones_(self.weight)\n        if self.bias is not None:\n",
+            "        if self.bias is not None:\n            nn.init.ones_(self.weight)\n",
+        ),
+        Change(
+            "batch_norm",
+            "running variance not reset",
+            "        self.running_var.fill_(1)\n",
+            "        self.running_mean.fill_(0)\n",
+        ),
+        Change(
+            "batch_norm",
+            "count made on the default device",
+            "torch.tensor(0, device=device)",
+            "torch.tensor(0)",
+        ),
+        Change(
+            "gpt2/block",
+            "second norm not reset",
+            "        self.ln_2.reset_parameters()\n",
+            "",
+        ),
+        Change(
+            "gpt2/block",
+            "dtype not handed on",
+            "FeedForward(d_model, dropout=dropout, device=device, dtype=dtype)",
+            "FeedForward(d_model, dropout=dropout, device=device)",
+        ),
+        Change(
+            "attention/multi_head",
+            "projections drawn in another order",
+            "self.query_proj.reset_parameters()",
+            "self.key_proj.reset_parameters(), self.query_proj.reset_parameters()",
+        ),
+        Change(
+            "validation",
+            "parameters of complex numbers",
+            "if dtype is not None and not dtype.is_floating_point:",
+            "if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:",
+        ),
+    ),
     "dropout": (
         Change("dropout", "layer draws in evaluation", "self.p, self.training)", "self.p)"),
         Change(
@@ -255,6 +317,29 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         Change("gpt2/model", "sizes not shown", "{count:,} parameters, {sizes}", "{sizes}"),
     ),
+    "layer_norm": (
+        Change(
+            "layer_norm",
+            "rounding of the mean left",
+            "        centered = centered - centered.mean(dim=-1, keepdim=True)"
+            "  # what rounding left of it\n",
+            "",
+        ),
+    ),
+    "batch_norm": (
+        Change(
+            "batch_norm",
+            "rounding of the mean left",
+            "centered = wide - mean - rest",
+            "centered = wide - mean",
+        ),
+        Change(
+            "batch_norm",
+            "running mean without the rest",
+            "(mean + rest).detach()",
+            "mean.detach()",
+        ),
+    ),
     "attention/heads": (
         Change(
             "attention/heads",
@@ -403,9 +488,27 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         Change(
             "validation",
+            "a hook before the layer ignored",
+            "    if layer._forward_pre_hooks:\n        return None\n",
+            "",
+        ),
+        Change(
+            "validation",
+            "integers are a layer's dtype",
+            "return dtype if dtype is not None and dtype.is_floating_point else None",
+            "return dtype",
+        ),
+        Change(
+            "validation",
+            "parameters of a wrapped layer looked at",
+            "layer.parameters(recurse=False)",
+            "layer.parameters()",
+        ),
+        Change(
+            "validation",
             "the error names the wrong dtype",
             'f"{name} is {x.dtype} but',
-            'f"{name} is {parameter.dtype} but',
+            'f"{name} is {dtype} but',
         ),
         Change(
             "validation",
@@ -415,5 +518,56 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         Change("precision", "float16 stays", "x.dtype, torch.float32", "x.dtype, torch.float16"),
         Change("precision", "always float64", "x.dtype, torch.float32", "x.dtype, torch.float64"),
+    ),
+    "wrapping": (
+        Change(
+            "gpt2/conv1d",
+            "weight looked at before it is used",
+            "self.bias.dtype)",
+            "self.weight.dtype)",
+        ),
+        Change(
+            "gpt2/conv1d",
+            "the first parameter is the weight",
+            "product = x @ self.weight",
+            "product = x @ next(self.parameters()).reshape(self.in_features, self.out_features)",
+        ),
+        Change(
+            "gpt2/attention",
+            "projected by its weight",
+            "self.c_attn(x).split",
+            "(x @ self.c_attn.weight + self.c_attn.bias).split",
+        ),
+        Change(
+            "attention/multi_head",
+            "dtype of the projection's weight",
+            "dtype_taken_by(self.query_proj)",
+            "self.query_proj.weight.dtype",
+        ),
+        Change(
+            "attention/multi_head",
+            "dtype of the last parameter",
+            "dtype_taken_by(self.query_proj)",
+            "list(self.query_proj.parameters())[-1].dtype",
+        ),
+        Change(
+            "attention/multi_head",
+            "query converted back",
+            "self.query_proj(query),",
+            "self.query_proj(query).to(query.dtype),",
+        ),
+        Change(
+            "positionwise_feed_forward",
+            "projected by its weights",
+            "self.linear2(self.linear1(x).relu())",
+            "(x @ self.linear1.weight.T + self.linear1.bias).relu() @ self.linear2.weight.T"
+            " + self.linear2.bias",
+        ),
+        Change(
+            "batch_norm",
+            "eps outside the root",
+            "torch.sqrt(var + self.eps)",
+            "(torch.sqrt(var) + self.eps)",
+        ),
     ),
 }

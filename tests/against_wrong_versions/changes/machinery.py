@@ -45,8 +45,8 @@ MACHINERY = (
     Change(
         "layer_norm",
         "no bias where there are no gradients",
-        "if self.bias is not None:",
-        "if self.bias is not None and torch.is_grad_enabled():",
+        "if self.bias is not None:\n            y",
+        "if self.bias is not None and torch.is_grad_enabled():\n            y",
         select="LayerNorm and inference",
     ),
     Change(
@@ -73,8 +73,8 @@ MACHINERY = (
     Change(
         "layer_norm",
         "weight frozen until the first forward",
-        "self.weight = nn.Parameter(torch.ones(d_model))",
-        "self.weight = nn.Parameter(torch.ones(d_model), requires_grad=False)\n"
+        "self.weight = nn.Parameter(torch.empty(d_model, device=device, dtype=dtype))",
+        "self.weight = nn.Parameter(torch.empty(d_model), requires_grad=False)\n"
         "        self.register_forward_pre_hook(lambda *_: self.weight.requires_grad_() and None)",
         select="LayerNorm and two_ranks",
     ),
@@ -88,8 +88,8 @@ MACHINERY = (
     Change(
         "batch_norm",
         "running averages missing in the state dict",
-        '"running_mean", torch.zeros(num_features))',
-        '"running_mean", torch.zeros(num_features), persistent=False)',
+        '"running_mean", torch.empty_like(self.weight))',
+        '"running_mean", torch.empty_like(self.weight), persistent=False)',
         select="BatchNorm1d and copy",
     ),
     Change(

@@ -400,22 +400,25 @@ QKV = (zeros(2, 3, 5, 8), zeros(2, 3, 7, 8), zeros(2, 3, 7, 4))
         (
             [x.long() for x in QKV],
             TypeError,
-            "one floating dtype, got torch.int64, torch.int64, torch.int64",
+            "query, key, value must be of one floating dtype, got torch.int64, "
+            "torch.int64, torch.int64",
         ),
         (
             [x.bool() for x in QKV],
             TypeError,
-            "one floating dtype, got torch.bool, torch.bool, torch.bool",
+            "query, key, value must be of one floating dtype, got torch.bool, "
+            "torch.bool, torch.bool",
         ),
         (
             [x.cfloat() for x in QKV],
             TypeError,
-            "one floating dtype, got torch.complex64, torch.complex64, torch.complex64",
+            "query, key, value must be of one floating dtype, got torch.complex64, "
+            "torch.complex64, torch.complex64",
         ),
         (
             (zeros(8), zeros(7, 8), zeros(7, 4)),
             ValueError,
-            r"must have two axes or more, got shapes \(8,\), \(7, 8\), \(7, 4\)",
+            r"query, key, value must have two axes or more, got shapes \(8,\), \(7, 8\), \(7, 4\)",
         ),
         (
             (zeros(5, 8), zeros(7, 9), zeros(7, 4)),
@@ -426,7 +429,8 @@ QKV = (zeros(2, 3, 5, 8), zeros(2, 3, 7, 8), zeros(2, 3, 7, 4))
         (
             (zeros(5, 0), zeros(7, 0), zeros(7, 4)),
             ValueError,
-            r"the same d_k > 0 as last axis, got shapes \(5, 0\), \(7, 0\), \(7, 4\)",
+            r"query and key must have the same d_k > 0 as last axis, "
+            r"got shapes \(5, 0\), \(7, 0\), \(7, 4\)",
         ),
         (
             (zeros(5, 8), zeros(7, 8), zeros(6, 4)),
@@ -463,8 +467,58 @@ QKV = (zeros(2, 3, 5, 8), zeros(2, 3, 7, 8), zeros(2, 3, 7, 4))
     ],
 )
 def test_errors_of_inputs(inputs, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         scaled_dot_product_attention(*inputs)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("query", "key", "error", "message"),
+    [
+        (
+            zeros(5, 8),
+            zeros(7, 8, dtype=torch.float64),
+            TypeError,
+            "query, key must be of one floating dtype, got torch.float32, torch.float64; convert",
+        ),
+        (
+            zeros(5, 8, dtype=torch.int64),
+            zeros(7, 8, dtype=torch.int64),
+            TypeError,
+            "query, key must be of one floating dtype, got torch.int64, torch.int64; convert",
+        ),
+        (
+            zeros(5, 8),
+            zeros(8),
+            ValueError,
+            r"query, key must have two axes or more, got shapes \(5, 8\), \(8,\)$",
+        ),
+        (
+            zeros(5, 8),
+            zeros(7, 9),
+            ValueError,
+            r"query and key must have the same d_k > 0 as last axis, "
+            r"got shapes \(5, 8\), \(7, 9\)$",
+        ),
+        (
+            zeros(5, 0),
+            zeros(7, 0),
+            ValueError,
+            r"query and key must have the same d_k > 0 as last axis, "
+            r"got shapes \(5, 0\), \(7, 0\)$",
+        ),
+        (
+            zeros(2, 5, 8),
+            zeros(3, 7, 8),
+            ValueError,
+            r"the leading axes of query, key must broadcast, "
+            r"got shapes \(2, 5, 8\), \(3, 7, 8\)$",
+        ),
+    ],
+)
+def test_errors_of_the_weights(query, key, error, message):
+    with pytest.raises(error, match="^" + message):
+        attention_weights(query, key)
 
 
 @pytest.mark.usefixtures("as_users_run_it")
@@ -477,33 +531,56 @@ def test_errors_of_inputs(inputs, error, message):
             "mask must be boolean with True = may attend, got torch.float32; pass mask == 0 if it "
             r"was to be added to the scores \(0 or -inf\), mask == 1 if it holds ones and zeros",
         ),
-        (zeros(5, 7, dtype=torch.int64), TypeError, "got torch.int64; pass mask == 0 if"),
-        (zeros(5, 7, dtype=torch.uint8), TypeError, "got torch.uint8; pass mask == 0 if"),
+        (
+            zeros(5, 7, dtype=torch.int64),
+            TypeError,
+            "mask must be boolean with True = may attend, got torch.int64; pass mask == 0 if",
+        ),
+        (
+            zeros(5, 7, dtype=torch.uint8),
+            TypeError,
+            "mask must be boolean with True = may attend, got torch.uint8; pass mask == 0 if",
+        ),
         (
             zeros(7, dtype=torch.bool),
             ValueError,
             r"mask must have the shape of the scores \(2, 3, 5, 7\), \(..., q_seq, kv_seq\), or "
             r"broadcast to it with two axes or more, got \(7,\)",
         ),
-        (zeros(2, 7, dtype=torch.bool), ValueError, r"got \(2, 7\)"),
-        (zeros(5, 6, dtype=torch.bool), ValueError, r"got \(5, 6\)"),
+        (zeros(2, 7, dtype=torch.bool), ValueError, r"mask must have the shape .*, got \(2, 7\)"),
+        (zeros(5, 6, dtype=torch.bool), ValueError, r"mask must have the shape .*, got \(5, 6\)"),
         # These would enlarge the scores.
-        (zeros(4, 1, 3, 5, 7, dtype=torch.bool), ValueError, r"got \(4, 1, 3, 5, 7\)"),
-        (zeros(1, 2, 3, 5, 7, dtype=torch.bool), ValueError, r"got \(1, 2, 3, 5, 7\)"),
-        (zeros(2, 5, 7, dtype=torch.bool), ValueError, r"got \(2, 5, 7\)"),
+        (
+            zeros(4, 1, 3, 5, 7, dtype=torch.bool),
+            ValueError,
+            r"mask must have the shape .*, got \(4, 1, 3, 5, 7\)",
+        ),
+        (
+            zeros(1, 2, 3, 5, 7, dtype=torch.bool),
+            ValueError,
+            r"mask must have the shape .*, got \(1, 2, 3, 5, 7\)",
+        ),
+        (
+            zeros(2, 5, 7, dtype=torch.bool),
+            ValueError,
+            r"mask must have the shape .*, got \(2, 5, 7\)",
+        ),
     ],
 )
 def test_errors_of_masks(mask, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         scaled_dot_product_attention(*QKV, mask)
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         attention_weights(*QKV[:2], mask)
 
 
 @pytest.mark.usefixtures("as_users_run_it")
 def test_a_mask_that_would_enlarge_a_batch_of_one_is_refused():
     query = zeros(1, 3, 5, 8)
-    with pytest.raises(ValueError, match=r"scores \(1, 3, 5, 5\).*got \(2, 1, 5, 5\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"^mask must have the shape of the scores \(1, 3, 5, 5\).*got \(2, 1, 5, 5\)",
+    ):
         scaled_dot_product_attention(query, query, query, zeros(2, 1, 5, 5, dtype=torch.bool))
 
 
@@ -516,7 +593,7 @@ def test_a_mask_for_batch_or_heads_is_never_guessed():
         r"mask of shape \(3, 5, 5\) fits the scores \(3, 3, 5, 5\) in two ways, its first axis "
         "being axis 0 or axis 1 of theirs; give it 4 axes, with 1 where it is shared"
     )
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="^" + message):
         attention_weights(query, query, mask)
     for_heads = attention_weights(query, query, mask[None])
     for_batch = attention_weights(query, query, mask[:, None])

@@ -173,7 +173,7 @@ def test_a_mask_beside_is_causal_is_refused():
         r"pass either mask or is_causal, got a mask of shape \(5, 5\) and is_causal=True; "
         r"combine them with mask & causal_mask\(seq\)"
     )
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="^" + message):
         fused_attention(*inputs, causal_mask(Q_SEQ), is_causal=True)
 
 

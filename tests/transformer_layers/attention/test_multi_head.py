@@ -315,7 +315,8 @@ def test_derivatives_of_first_and_second_order(mask):
 
 def test_repr_shows_the_arguments():
     layer = MultiHeadAttention(12, 3, dropout=0.25, bias=False)
-    assert repr(layer).startswith("MultiHeadAttention(\n  12, 3, dropout=0.25, bias=False\n")
+    assert repr(layer).startswith("MultiHeadAttention(\n  12, 3, dropout=0.25\n")
+    assert repr(layer).count("bias=False") == 4
 
 
 # Errors
@@ -349,7 +350,7 @@ of_layer = pytest.mark.usefixtures("as_users_run_it")
     ],
 )
 def test_errors_of_construction(arguments, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         MultiHeadAttention(**arguments)
 
 
@@ -376,12 +377,13 @@ def zeros(*shape, dtype=torch.float32):
         (
             (zeros(4, 5, 12), zeros(7, 12), zeros(7, 12)),
             ValueError,
-            r"the same leading axes, got shapes \(4, 5, 12\), \(7, 12\), \(7, 12\)",
+            r"query, key, value must have the same leading axes, "
+            r"got shapes \(4, 5, 12\), \(7, 12\), \(7, 12\)",
         ),
         (
             (zeros(12), zeros(12), zeros(12)),
             ValueError,
-            r"must have two axes or more, \(..., seq, d_model\), "
+            r"query, key, value must have two axes or more, \(..., seq, d_model\), "
             r"got shapes \(12,\), \(12,\), \(12,\)",
         ),
         (
@@ -408,7 +410,7 @@ def zeros(*shape, dtype=torch.float32):
     ],
 )
 def test_errors_of_inputs(inputs, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         MultiHeadAttention(12, 3)(*inputs)
 
 
@@ -422,7 +424,11 @@ def test_errors_of_inputs(inputs, error, message):
             "mask must be boolean with True = may attend, got torch.float32; pass mask == 0 if it "
             r"was to be added to the scores \(0 or -inf\), mask == 1 if it holds ones and zeros",
         ),
-        (zeros(4, 1, 7, dtype=torch.int64), TypeError, "got torch.int64; pass mask == 0 if"),
+        (
+            zeros(4, 1, 7, dtype=torch.int64),
+            TypeError,
+            "mask must be boolean with True = may attend, got torch.int64; pass mask == 0 if",
+        ),
         (
             zeros(4, 7, dtype=torch.bool),
             ValueError,
@@ -433,30 +439,58 @@ def test_errors_of_inputs(inputs, error, message):
         (
             zeros(4, 1, 5, 7, dtype=torch.bool),
             ValueError,
-            r"got \(4, 1, 5, 7\); it has no axis for the heads, which share it",
+            r"mask must have the shape .*, got \(4, 1, 5, 7\); "
+            "it has no axis for the heads, which share it",
         ),
-        (zeros(4, 3, 5, 7, dtype=torch.bool), ValueError, "no axis for the heads"),
-        (zeros(7, 5, dtype=torch.bool), ValueError, r"got \(7, 5\)$"),
-        (zeros(1, 7, dtype=torch.bool), ValueError, r"got \(1, 7\)$"),
-        (zeros(7, dtype=torch.bool), ValueError, r"got \(7,\)$"),
-        (zeros(3, 5, 7, dtype=torch.bool), ValueError, r"got \(3, 5, 7\)$"),  # one for each head
-        (zeros(1, 5, 7, dtype=torch.bool), ValueError, r"got \(1, 5, 7\)$"),
-        (zeros(4, 5, 1, dtype=torch.bool), ValueError, r"got \(4, 5, 1\)$"),
+        (
+            zeros(4, 3, 5, 7, dtype=torch.bool),
+            ValueError,
+            "mask must have the shape .* it has no axis for the heads",
+        ),
+        (zeros(7, 5, dtype=torch.bool), ValueError, r"mask must have the shape .*, got \(7, 5\)$"),
+        (zeros(1, 7, dtype=torch.bool), ValueError, r"mask must have the shape .*, got \(1, 7\)$"),
+        (zeros(7, dtype=torch.bool), ValueError, r"mask must have the shape .*, got \(7,\)$"),
+        (
+            zeros(3, 5, 7, dtype=torch.bool),
+            ValueError,
+            r"mask must have the shape .*, got \(3, 5, 7\)$",
+        ),  # one for each head
+        (
+            zeros(1, 5, 7, dtype=torch.bool),
+            ValueError,
+            r"mask must have the shape .*, got \(1, 5, 7\)$",
+        ),
+        (
+            zeros(4, 5, 1, dtype=torch.bool),
+            ValueError,
+            r"mask must have the shape .*, got \(4, 5, 1\)$",
+        ),
     ],
 )
 def test_errors_of_masks(mask, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         MultiHeadAttention(12, 3)(zeros(4, 5, 12), zeros(4, 7, 12), zeros(4, 7, 12), mask)
 
 
 @of_layer
 def test_a_mask_of_a_batch_does_not_enlarge_one_sequence():
     layer = MultiHeadAttention(12, 3)
-    with pytest.raises(ValueError, match=r"got \(2, 1, 7\)$"):
+    with pytest.raises(ValueError, match=r"^mask must have the shape .* got \(2, 1, 7\)$"):
         layer(zeros(1, 5, 12), zeros(1, 7, 12), zeros(1, 7, 12), zeros(2, 1, 7, dtype=torch.bool))
     with pytest.raises(
-        ValueError, match=r"must have the shape \(5, 7\) for query \(5, 12\) .* got \(2, 1, 7\)"
+        ValueError,
+        match=r"^mask must have the shape \(5, 7\) for query \(5, 12\) .* got \(2, 1, 7\)",
     ):
         layer(zeros(5, 12), zeros(7, 12), zeros(7, 12), zeros(2, 1, 7, dtype=torch.bool))
-    with pytest.raises(ValueError, match=r"must have the shape \(5, 7\) for .* got \(1, 7\)$"):
+    with pytest.raises(
+        ValueError, match=r"^mask must have the shape \(5, 7\) for .* got \(1, 7\)$"
+    ):
         layer(zeros(5, 12), zeros(7, 12), zeros(7, 12), zeros(1, 7, dtype=torch.bool))
+
+
+@of_layer
+def test_a_mask_of_one_axis_for_one_sequence_has_no_remedy():
+    x, memory = zeros(5, 12), zeros(7, 12)
+    message = r"mask must have the shape \(5, 7\) for query \(5, 12\) and key \(7, 12\), got \(7,\)"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        MultiHeadAttention(12, 3)(x, memory, memory, zeros(7, dtype=torch.bool))

@@ -197,6 +197,14 @@ def test_gradients_of_the_last_piece_reach_back_through_the_cache():
     assert_same(ours, values_and_gradients(lambda x: layer(x)[:, 5:], [x], parameters))
 
 
+def test_a_tenth_is_dropped_by_default():
+    attention = CausalSelfAttention(6, 2)
+    assert attention.dropout.p == 0.1
+    value = attention(torch.randn(2, 5, 6))
+    assert (value == 0).any()
+    assert not (attention.eval()(torch.randn(2, 5, 6)) == 0).any()
+
+
 def test_gradients_of_an_earlier_piece_are_refused():
     layer, x = random_layer(), random_input(BATCH)
     cache = new_cache()
@@ -279,7 +287,7 @@ def test_repr_shows_the_arguments():
     ],
 )
 def test_errors_of_construction(arguments, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         CausalSelfAttention(*arguments)
 
 
@@ -311,7 +319,7 @@ def test_errors_of_construction(arguments, error, message):
     ],
 )
 def test_errors_of_input(x, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match="^" + message):
         CausalSelfAttention(12, 3)(x)
 
 
@@ -320,11 +328,13 @@ def test_errors_of_the_cache():
     layer, x = random_layer(), random_input(BATCH)
     cache = new_cache(max_seq=9)
     layer(x, cache)
-    with pytest.raises(ValueError, match="room for max_seq = 9 positions, got 3 after 7"):
+    with pytest.raises(
+        ValueError, match=r"^the cache has room for max_seq = 9 positions, got 3 after 7"
+    ):
         layer(x[:, :3], cache)
-    with pytest.raises(ValueError, match=r"of shape \(2, 3, seq, 5\), got \(1, 3, 7, 5\)"):
+    with pytest.raises(ValueError, match=r"^.* of shape \(2, 3, seq, 5\), got \(1, 3, 7, 5\)"):
         layer(x[:1], cache)
-    with pytest.raises(ValueError, match=r"of shape \(2, 3, seq, 5\), got \(3, 7, 5\)"):
+    with pytest.raises(ValueError, match=r"^.* of shape \(2, 3, seq, 5\), got \(3, 7, 5\)"):
         layer(x[0], cache)
-    with pytest.raises(TypeError, match=r"holds torch.float32, got keys of torch.float64"):
+    with pytest.raises(TypeError, match=r"^.* holds torch.float32, got keys of torch.float64"):
         layer(x, new_cache(dtype=torch.float32))

@@ -147,7 +147,7 @@ def test_expanded_input_which_transformers_refuses():
     conv = with_random_weights(Conv1D(5, 7)).double()
     x = torch.randn(2, 1, 5, dtype=torch.float64)
     expanded = x.expand(2, 3, 5)
-    with pytest.raises(RuntimeError, match="view size is not compatible"):
+    with pytest.raises(RuntimeError, match=r"^view size is not compatible"):
         TransformersConv1D(7, 5).double()(expanded)
     assert_same([conv(expanded)], [conv(x).expand(2, 3, 7)])
 
@@ -169,33 +169,35 @@ def test_autocast_gives_the_dtype_that_linear_gives():
 @pytest.mark.usefixtures("as_users_run_it")
 class TestErrors:
     def test_another_width(self):
-        message = r"last axis of in_features = 5, got a last axis of 7: its shape is \(2, 7\)"
-        with pytest.raises(ValueError, match=message):
+        message = r"x must have a last axis of in_features = 5, got a last axis of 7: its shape is"
+        with pytest.raises(ValueError, match="^" + message):
             Conv1D(5, 7)(torch.zeros(2, 7))
 
     def test_no_axes(self):
-        with pytest.raises(ValueError, match="in_features = 5, got no axes"):
+        with pytest.raises(
+            ValueError, match=r"^x must have a last axis of in_features = 5, got no axes"
+        ):
             Conv1D(5, 7)(torch.tensor(1.0))
 
     @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
     def test_no_floating_point(self, dtype):
-        with pytest.raises(TypeError, match=f"must be a floating-point tensor, got {dtype}"):
+        with pytest.raises(TypeError, match=f"^x must be a floating-point tensor, got {dtype}"):
             Conv1D(5, 7)(torch.zeros(2, 5, dtype=dtype))
 
     @pytest.mark.parametrize("of_input", [torch.float64, torch.float16, torch.bfloat16])
     def test_dtypes_that_differ(self, of_input):
         message = rf"x is {of_input} but .* are torch\.float32; .* layer\.to\({of_input}\)"
-        with pytest.raises(TypeError, match=message):
+        with pytest.raises(TypeError, match="^" + message):
             Conv1D(5, 7)(torch.zeros(2, 5, dtype=of_input))
 
     def test_dtypes_that_differ_on_a_device_without_autocast(self):
-        with pytest.raises(TypeError, match=r"x is torch\.float64 but"):
+        with pytest.raises(TypeError, match=r"^x is torch\.float64 but"):
             Conv1D(5, 7).to("meta")(torch.zeros(2, 5, dtype=torch.float64, device="meta"))
 
     def test_float64_under_autocast_which_converts_it_to_nothing(self):
         with (
             torch.autocast("cpu", dtype=torch.bfloat16),
-            pytest.raises(TypeError, match=r"x is torch\.float64 but"),
+            pytest.raises(TypeError, match=r"^x is torch\.float64 but"),
         ):
             Conv1D(5, 7)(torch.zeros(2, 5, dtype=torch.float64))
 
@@ -207,9 +209,11 @@ class TestErrors:
         ],
     )
     def test_a_negative_size(self, sizes, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match="^" + message):
             Conv1D(*sizes)
 
     def test_a_size_that_is_no_int(self):
-        with pytest.raises(TypeError, match=r"out_features must be an int, got 2\.5 of type float"):
+        with pytest.raises(
+            TypeError, match=r"^out_features must be an int, got 2\.5 of type float"
+        ):
             Conv1D(2, 2.5)
