@@ -50,7 +50,7 @@ def require_floating(name: str, x: Shaped[Tensor, "..."]) -> None:
 
 
 def require_integers(name: str, x: object) -> None:
-    """Refuses what is no tensor of int64 or int32, the dtypes of torch\'s indices."""
+    """Refuses what is no tensor of int64 or int32, the dtypes of torch's indices."""
     if not isinstance(x, Tensor):
         raise TypeError(
             f"{name} must be a tensor of int64 or int32, got a {type(x).__name__}; make one with "
