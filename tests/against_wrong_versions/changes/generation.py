@@ -1,541 +1,284 @@
 """Lines of the next token's choice and of `generate` that are wrong, for `test_generation.py`."""
 
-from tests.against_wrong_versions.wrongs import Change
+from tests.against_wrong_versions.wrongs import Change, Function
 
 # All but the slow tests, for what shows in the quick ones.
 _QUICK = "not (tokens_are or sequences or fewer or each_row)"
 _ROWS = "not (tokens_are or sequences or fewer)"
 _OF_MODELS = "not each_row"
 
+_next_token_distribution = Function("gpt2/sampling:next_token_distribution", _QUICK)
+_next_token = Function("gpt2/sampling:next_token")
+_evaluating = Function("gpt2/sampling:evaluating", "gradient")
+_generate = Function("gpt2/model:GPT2.generate", _OF_MODELS)
+_last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state", _OF_MODELS)
+_append = Function("gpt2/cache:KeyValueCache.append", "computed or keys or concatenated")
+_require_sampling = Function("gpt2/sampling:require_sampling", "errors")
+_require_logits = Function("gpt2/sampling:_require_logits", "errors")
+
 GENERATION = (
     # The distribution
-    Change(
-        "gpt2/sampling",
-        "multiplied by the temperature",
-        "wide = wide / min(",
-        "wide = wide * min(",
-        select=_QUICK,
+    _next_token_distribution("multiplied by the temperature", "/ min", "* min"),
+    _next_token_distribution(
+        "temperature ignored", " / min(max(temperature, limits.tiny), limits.max)", ".clone()"
     ),
-    Change(
-        "gpt2/sampling",
-        "temperature ignored",
-        "wide = wide / min(max(temperature, limits.tiny), limits.max)",
-        "wide = wide.clone()",
-        select=_QUICK,
+    _next_token_distribution(
+        "float64 rounded to float32", "at_least_float32(logits)", "logits.float()"
     ),
-    Change(
-        "gpt2/sampling",
-        "float64 rounded to float32",
-        "wide = at_least_float32(logits)",
-        "wide = logits.float()",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "low precision stays",
-        "wide = at_least_float32(logits)",
-        "wide = logits",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution("low precision stays", "at_least_float32(logits)", "logits"),
+    _next_token_distribution(
         "largest logit not subtracted",
         "    wide = wide - wide.amax(dim=-1, keepdim=True)  # no temperature overflows\n",
         "",
-        select=_QUICK,
     ),
-    Change(
-        "gpt2/sampling",
-        "largest logit of all rows subtracted",
-        "wide - wide.amax(dim=-1, keepdim=True)",
-        "wide - wide.amax()",
-        select=_ROWS,
+    _next_token_distribution(
+        "largest logit of all rows subtracted", "dim=-1, keepdim=True", "", select=_ROWS
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "temperature rounded to infinity",
         "min(max(temperature, limits.tiny), limits.max)",
         "max(temperature, limits.tiny)",
-        select=_QUICK,
     ),
-    Change(
-        "gpt2/sampling",
-        "temperature rounded to 0",
-        "min(max(temperature, limits.tiny), limits.max)",
-        "min(temperature, limits.max)",
-        select=_QUICK,
+    _next_token_distribution(
+        "temperature rounded to 0", "max(temperature, limits.tiny)", "temperature"
     ),
-    Change(
-        "gpt2/sampling",
-        "one more than top_k",
-        "wide.topk(min(top_k, vocab_size)",
-        "wide.topk(min(top_k + 1, vocab_size)",
-        select=_QUICK,
+    _next_token_distribution("one more than top_k", "(top_k", "(top_k + 1"),
+    _next_token_distribution("top_k above the vocabulary", "min(top_k, vocab_size)", "top_k"),
+    _next_token_distribution(
+        "equals of the last of top_k dropped", "wide < kth", "(wide <= kth) & (wide < 0)"
     ),
-    Change(
-        "gpt2/sampling",
-        "top_k above the vocabulary",
-        "wide.topk(min(top_k, vocab_size)",
-        "wide.topk(top_k",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "equals of the last of top_k dropped",
-        "wide.masked_fill(wide < kth, -math.inf)",
-        "wide.masked_fill((wide <= kth) & (wide < 0), -math.inf)",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "threshold of one row along the tokens of another",
         "values[..., -1:]",
         "values[..., -1]",
         select=_ROWS,
     ),
-    Change(
-        "gpt2/sampling",
-        "masked by 0",
-        "wide.masked_fill(wide < kth, -math.inf)",
-        "wide.masked_fill(wide < kth, 0.0)",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution("masked by 0", "kth, -math.inf", "kth, 0.0"),
+    _next_token_distribution(
         "top_p of what was there before top_k",
-        "ranked.softmax(dim=-1)",
-        "logits.sort(dim=-1, descending=True).values.to(wide.dtype).softmax(dim=-1)",
-        select=_QUICK,
+        "ranked.",
+        "logits.sort(dim=-1, descending=True).values.to(wide.dtype).",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "the token that reaches top_p dropped",
-        "outside = from_here_on <= 1 - top_p",
-        "outside = from_here_on - ranked.softmax(dim=-1) <= 1 - top_p",
-        select=_QUICK,
+        "<= 1 - top_p",
+        "- ranked.softmax(dim=-1) <= 1 - top_p",
     ),
-    Change(
-        "gpt2/sampling",
-        "one more token than top_p needs",
-        "from_here_on <= 1 - top_p",
-        "from_here_on < 1 - top_p",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution("one more token than top_p needs", "<= 1 - top_p", "< 1 - top_p"),
+    _next_token_distribution(
         "summed up from the most likely on",
-        "from_here_on <= 1 - top_p",
-        "ranked.softmax(dim=-1).cumsum(dim=-1) - ranked.softmax(dim=-1) >= top_p",
-        select=_QUICK,
+        "from_here_on <= 1 -",
+        "ranked.softmax(dim=-1).cumsum(dim=-1) - ranked.softmax(dim=-1) >=",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "all outside where top_p is tiny",
         "    outside[..., 0] = False  # also where 1 - top_p is rounded to 1\n",
         "",
-        select=_QUICK,
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "the first token kept, not the most likely one",
-        "    outside[..., 0] = False  # also where 1 - top_p is rounded to 1\n"
-        "    outside = outside.scatter(-1, order, outside)\n",
-        "    outside = outside.scatter(-1, order, outside)\n    outside[..., 0] = False\n",
-        select=_QUICK,
+        "[..., 0] = False  # also where 1 - top_p is rounded to 1\n"
+        "    outside = outside.scatter(-1, order, outside)",
+        " = outside.scatter(-1, order, outside)\n    outside[..., 0] = False",
     ),
-    Change(
-        "gpt2/sampling",
-        "ranks taken for tokens",
-        "    outside = outside.scatter(-1, order, outside)\n",
-        "",
-        select=_QUICK,
+    _next_token_distribution(
+        "ranks taken for tokens", "    outside = outside.scatter(-1, order, outside)\n", ""
     ),
-    Change(
-        "gpt2/sampling",
-        "order applied in the wrong direction",
-        "outside.scatter(-1, order, outside)",
-        "outside.gather(-1, order)",
-        select=_QUICK,
+    _next_token_distribution(
+        "order applied in the wrong direction", "scatter(-1, order, outside)", "gather(-1, order)"
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "of equals the last first",
-        "ranked, order = wide.sort(dim=-1, descending=True, stable=True)",
-        "ranked, order = (each.flip(-1) for each in wide.sort(dim=-1, stable=True))",
-        select=_QUICK,
+        "wide.sort(dim=-1, descending=True, stable=True)",
+        "(each.flip(-1) for each in wide.sort(dim=-1, stable=True))",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "not divided by the sum of what is left",
-        "return wide.masked_fill(outside, -math.inf).softmax(dim=-1)",
-        "return wide.softmax(dim=-1).masked_fill(outside, 0.0)",
-        select=_QUICK,
+        "masked_fill(outside, -math.inf).softmax(dim=-1)",
+        "softmax(dim=-1).masked_fill(outside, 0.0)",
     ),
-    Change(
-        "gpt2/sampling",
-        "detached",
-        "return wide.masked_fill(outside, -math.inf).softmax(dim=-1)",
-        "return wide.masked_fill(outside, -math.inf).softmax(dim=-1).detach()",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution("detached", ").softmax(dim=-1)", ").softmax(dim=-1).detach()"),
+    _next_token_distribution(
         "the likeliest of all rows at temperature 0",
-        "best = wide.argmax(dim=-1)",
-        "best = wide.argmax() % vocab_size + 0 * wide.argmax(dim=-1)",
+        "argmax(",
+        "argmax() % vocab_size + 0 * wide.argmax(",
         select=_ROWS,
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "the last of equals at temperature 0",
-        "best = wide.argmax(dim=-1)",
-        "best = vocab_size - 1 - wide.flip(-1).argmax(dim=-1)",
-        select=_QUICK,
+        "best = wide",
+        "best = vocab_size - 1 - wide.flip(-1)",
     ),
     # Draws
-    Change(
-        "gpt2/sampling",
-        "options left out",
-        "next_token_distribution(logits, temperature, top_k, top_p)\n",
-        "next_token_distribution(logits, temperature)\n",
+    _next_token("options left out", ", temperature, top_k, top_p", ", temperature"),
+    _next_token(
+        "some probability for every token", "rows,", "rows.clamp(min=1e-2),", select=_QUICK
     ),
-    Change(
-        "gpt2/sampling",
-        "some probability for every token",
-        "torch.multinomial(rows, 1",
-        "torch.multinomial(rows.clamp(min=1e-2), 1",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token(
         "one random number for all rows",
         "torch.multinomial(rows, 1, generator=generator)",
         "(rows.cumsum(-1) > torch.rand((), generator=generator)).byte().argmax(-1)",
     ),
-    Change(
-        "gpt2/sampling",
-        "the generator left out",
-        "torch.multinomial(rows, 1, generator=generator)",
-        "torch.multinomial(rows, 1)",
+    _next_token("the generator left out", ", generator=generator", ""),
+    _next_token("a generator of its own", "=generator", "=generator or torch.Generator()"),
+    _next_token(
+        "drawn at temperature 0", "    return logits.argmax(dim=-1)\n    ", "", select=_QUICK
     ),
-    Change(
-        "gpt2/sampling",
-        "a generator of its own",
-        "torch.multinomial(rows, 1, generator=generator)",
-        "torch.multinomial(rows, 1, generator=generator or torch.Generator())",
-    ),
-    Change(
-        "gpt2/sampling",
-        "drawn at temperature 0",
-        "        return logits.argmax(dim=-1)\n    probabilities",
-        "    probabilities",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "compared in bfloat16",
-        "return logits.argmax(dim=-1)",
-        "return logits.bfloat16().argmax(dim=-1)",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "two axes only",
-        ".reshape(logits.shape[:-1])",
-        ".reshape(logits.shape[:1])",
-        select=_ROWS,
-    ),
+    _next_token("compared in bfloat16", "argmax", "bfloat16().argmax", select=_QUICK),
+    _next_token("two axes only", "shape[:-1]", "shape[:1]", select=_ROWS),
     # Modes and gradients
-    Change(
-        "gpt2/sampling",
+    _evaluating(
         "dropout stays on",
         "    model.eval()\n",
         "",
         select="dropout or mode or evaluating or greedy",
     ),
-    Change(
-        "gpt2/sampling",
+    _evaluating(
         "all modules in the model's mode afterwards",
-        "        for module, training in modes:\n            module.training = training\n",
-        "        model.train(modes[0][1])\n",
+        "for module, training in modes:\n            module.training = training",
+        "model.train(modes[0][1])",
         select="dropout or mode or evaluating",
     ),
-    Change(
-        "gpt2/sampling",
+    _evaluating(
         "modes lost after an error",
-        "    try:\n        with torch.no_grad():\n            yield\n    finally:\n",
-        "    with torch.no_grad():\n        yield\n    if modes:\n",
+        "try:\n        with torch.no_grad():\n            yield\n    finally",
+        "with torch.no_grad():\n        yield\n    if modes",
         select="dropout or mode or evaluating",
     ),
-    Change(
-        "gpt2/sampling",
-        "gradients recorded",
-        "with torch.no_grad():",
-        "with torch.enable_grad():",
-        select="gradient",
+    _evaluating("gradients recorded", "no_grad", "enable_grad"),
+    _evaluating(
+        "parameters frozen", "with torch", "model.requires_grad_(False)\n        with torch"
     ),
-    Change(
-        "gpt2/sampling",
-        "parameters frozen",
-        "        with torch.no_grad():\n",
-        "        model.requires_grad_(False)\n        with torch.no_grad():\n",
-        select="gradient",
-    ),
-    Change(
-        "gpt2/sampling",
-        "gradients lost",
-        "    model.eval()\n",
-        "    model.eval().zero_grad()\n",
-        select="gradient",
-    ),
+    _evaluating("gradients lost", "eval()", "eval().zero_grad()"),
     # The loop
-    Change(
-        "gpt2/model",
-        "one step too few",
-        "for _ in range(max_new_tokens):",
-        "for _ in range(max_new_tokens - 1):",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
-        "the first position's scores",
-        "last = self.last_hidden_state(new, caches)[:, -1]",
-        "last = self.last_hidden_state(new, caches)[:, 0]",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
-        "positions counted from 0 at each step",
-        "torch.arange(past, past + ids.shape[-1], device=ids.device)",
-        "torch.arange(ids.shape[-1], device=ids.device)",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
+    _generate("one step too few", "(max_new_tokens)", "(max_new_tokens - 1)"),
+    _generate("the first position's scores", "(new, caches)[:, -1]", "(new, caches)[:, 0]"),
+    _last_hidden_state("positions counted from 0 at each step", "past, past + ", ""),
+    _generate(
         "everything computed again at each step",
-        "last = self.last_hidden_state(new, caches)[:, -1]",
-        "last = self.last_hidden_state(ids)[:, -1]",
+        "new, caches",
+        "ids",
         select="computed or scores or keys",
     ),
-    Change(
-        "gpt2/model",
+    _generate(
         "all positions scored",
         "last = self.last_hidden_state(new, caches)[:, -1]\n"
-        "                logits = self.logits(last)\n",
-        "logits = self.logits(self.last_hidden_state(new, caches))[:, -1]\n",
+        "                logits = self.logits(last)",
+        "logits = self.logits(self.last_hidden_state(new, caches))[:, -1]",
         select="computed or scores or keys",
     ),
-    Change(
-        "gpt2/model",
+    _generate(
         "a step whether a token is wanted or not",
-        "        with evaluating(self):\n",
-        "        with evaluating(self):\n            self(ids)\n",
+        "            for _",
+        "            self(ids)\n            for _",
         select="computed or scores",
     ),
-    Change(
-        "gpt2/model",
-        "top_k left out",
-        "next_token(logits, temperature, top_k, top_p, generator)[:, None]",
-        "next_token(logits, temperature, None, top_p, generator)[:, None]",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
-        "top_p left out",
-        "next_token(logits, temperature, top_k, top_p, generator)[:, None]",
-        "next_token(logits, temperature, top_k, None, generator)[:, None]",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/model",
+    _generate("top_k left out", "top_k, top_p,", "None, top_p,"),
+    _generate("top_p left out", "top_p,", "None,", select=_QUICK),
+    _generate(
         "the token of one sequence for all",
-        "next_token(logits, temperature, top_k, top_p, generator)[:, None]",
-        "next_token(logits, temperature, top_k, top_p, generator)[:1, None].expand(len(ids), 1)",
+        "generator)[:, None]",
+        "generator)[:1, None].expand(len(ids), 1)",
         select=_QUICK,
     ),
-    Change("gpt2/model", "int64 whatever the ids", "new.to(ids.dtype)", "new", select=_QUICK),
-    Change(
-        "gpt2/model",
-        "sequences of a batch meet",
-        "return self.ln_f(x)",
-        "return self.ln_f(x - x.mean(dim=0))",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
+    _generate("int64 whatever the ids", ".to(ids.dtype)", "", select=_QUICK),
+    _last_hidden_state("sequences of a batch meet", "ln_f(x)", "ln_f(x - x.mean(dim=0))"),
+    _last_hidden_state(
         "tokens embedded at the first position only",
-        "self._embed(ids) + self.wpe(positions)",
-        "self._embed(ids) + self.wpe(positions[:1] * 0)",
+        "(positions)",
+        "(positions[:1] * 0)",
         select=_QUICK,
     ),
     Change(
-        "gpt2/model",
+        "gpt2/model:GPT2._embed",
         "view of strides",
-        "return self.wte(ids)",
-        "return self.wte(ids.view(ids.numel()).view(ids.shape))",
+        "(ids)",
+        "(ids.view(ids.numel()).view(ids.shape))",
         select="ids or tokens",
     ),
-    Change(
-        "gpt2/model",
+    _generate(
         "ids written over",
-        "        caches = self.new_caches(ids.shape[0], total)\n",
-        "        caches = self.new_caches(ids.shape[0], total)\n"
-        "        ids.clamp_(max=self.config.vocab_size - 2)\n",
+        "        new = ids",
+        "        ids.clamp_(max=self.config.vocab_size - 2)\n        new = ids",
         select="ids or tokens",
     ),
     Change(
-        "gpt2/model",
+        "gpt2/model:GPT2.__init__",
         "a transposed view kept, which cannot be copied",
-        "        self._initialize()\n",
-        "        self._initialize()\n        self.head = self.wte.weight.T\n",
+        "_initialize()\n",
+        "_initialize()\n        self.head = self.wte.weight.T\n",
         select="copy or precision",
     ),
     Change(
-        "gpt2/model",
+        "gpt2/model:GPT2.new_caches",
         "float32 caches",
-        "KeyValueCache(batch, heads, max_seq, d_k, dtype=weight.dtype,",
-        "KeyValueCache(batch, heads, max_seq, d_k, dtype=torch.float32,",
+        "weight.dtype",
+        "torch.float32",
         select=_QUICK,
     ),
-    Change(
-        "gpt2/cache",
+    _append(
         "keys concatenated",
-        "        self._keys[:, :, self.length : end] = key\n",
-        "        self._keys = torch.cat([self._keys[:, :, : self.length], key], dim=2)\n",
-        select="computed or keys or concatenated",
+        "[:, :, self.length : end] = key",
+        " = torch.cat([self._keys[:, :, : self.length], key], dim=2)",
     ),
-    Change(
-        "gpt2/cache",
-        "copies returned",
-        "return self._keys[:, :, :end]",
-        "return self._keys[:, :, :end].clone()",
-        select="computed or keys or concatenated",
-    ),
+    _append("copies returned", "end],", "end].clone(),"),
     # Limits and errors
     Change(
-        "gpt2/model", "last position not used", "if seq > self", "if seq >= self", select="position"
+        "gpt2/model:GPT2._require_room",
+        "last position not used",
+        "seq >",
+        "seq >=",
+        select="position",
     ),
-    Change(
-        "gpt2/model",
+    _generate(
         "room asked about on the way only",
         "        self._require_room(total)\n",
         "",
         select="position",
     ),
-    Change(
-        "gpt2/model",
-        "room for the new tokens only",
-        "self._require_room(total)",
-        "self._require_room(max_new_tokens)",
-        select="position",
-    ),
-    Change(
-        "gpt2/model",
-        "empty batch refused",
-        "if ids.ndim != 2 or ids.shape[1] == 0:",
-        "if ids.ndim != 2 or ids.numel() == 0:",
-        select="empty or errors",
-    ),
-    Change(
-        "gpt2/model",
-        "no first position needed",
-        "if ids.ndim != 2 or ids.shape[1] == 0:",
-        "if ids.ndim != 2:",
-        select="empty or errors",
-    ),
-    Change(
-        "gpt2/model",
-        "fewer than no tokens",
-        'require_size("max_new_tokens", max_new_tokens, minimum=0)',
-        'require_size("max_new_tokens", abs(max_new_tokens), minimum=0)',
-        select="errors",
-    ),
-    Change(
-        "gpt2/model",
-        "one token is the least",
-        'require_size("max_new_tokens", max_new_tokens, minimum=0)',
-        'require_size("max_new_tokens", max_new_tokens)',
-        select="new_token or last_position",
-    ),
-    Change(
-        "gpt2/model",
+    _generate("room for the new tokens only", "(total)", "(max_new_tokens)", select="position"),
+    _generate("empty batch refused", "shape[1] ==", "numel() ==", select="empty or errors"),
+    _generate("no first position needed", "2 or ids.shape[1] == 0", "2", select="empty or errors"),
+    _generate("fewer than no tokens", "max_new_tokens,", "abs(max_new_tokens),", select="errors"),
+    _generate("one token is the least", ", minimum=0", "", select="new_token or last_position"),
+    _generate(
         "the type of the ids asked about on the way only",
-        '        require_integers("ids", ids)\n        if ids.ndim != 2',
-        "        if ids.ndim != 2",
+        'require_integers("ids", ids)\n        if',
+        "if",
         select="errors",
     ),
-    Change(
-        "gpt2/model",
+    _generate(
         "options asked about where they are used",
         "        require_sampling(temperature, top_k, top_p)\n",
         "",
         select="errors",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token(
         "options not asked about at temperature 0",
-        "        require_sampling(temperature, top_k, top_p)\n        _require_logits",
-        "        _require_logits",
+        "require_sampling(temperature, top_k, top_p)\n        ",
+        "",
         select="errors",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token(
         "logits not asked about at temperature 0",
-        "        _require_logits(logits)\n        return",
-        "        return",
+        "_require_logits(logits)\n        ",
+        "",
         select="errors",
     ),
-    Change(
-        "gpt2/sampling",
-        "NaN is a temperature",
-        "if not 0 <= temperature < math.inf:",
-        "if temperature < 0 or temperature == math.inf:",
-        select="errors",
+    _require_sampling(
+        "NaN is a temperature", "not 0 <= temperature <", "temperature < 0 or temperature =="
     ),
-    Change(
-        "gpt2/sampling",
-        "infinite temperature",
-        "if not 0 <= temperature < math.inf:",
-        "if not 0 <= temperature:",
-        select="errors",
-    ),
-    Change("gpt2/sampling", "top_k of 0", '"top_k", top_k)', '"top_k", top_k, 0)', select="errors"),
-    Change(
-        "gpt2/sampling", "top_p of 0", "not 0 < top_p <= 1:", "not 0 <= top_p <= 1:", select=_QUICK
-    ),
-    Change(
-        "gpt2/sampling",
-        "top_p of 1 refused",
-        "not 0 < top_p <= 1:",
-        "not 0 < top_p < 1:",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "no logits",
-        "if logits.ndim == 0 or logits.shape[-1] == 0:",
-        "if logits.ndim == 0:",
-        select="errors",
-    ),
-    Change(
-        "gpt2/sampling",
+    _require_sampling("infinite temperature", " < math.inf", ""),
+    _require_sampling("top_k of 0", "top_k)", "top_k, 0)"),
+    _require_sampling("top_p of 0", "< top_p", "<= top_p", select=_QUICK),
+    _require_sampling("top_p of 1 refused", "top_p <=", "top_p <", select=_QUICK),
+    _require_logits("no logits", "0 or logits.shape[-1] == 0", "0"),
+    _require_logits(
         "any logit must be finite",
-        "highest = logits.amax(dim=-1)",
-        "highest = logits.flatten()",
+        "amax(dim=-1)",
+        "flatten()",
         select="possible or never or logits",
     ),
-    Change(
-        "gpt2/sampling",
-        "infinity can be chosen",
-        "bad = highest[~highest.isfinite()]",
-        "bad = highest[highest.isnan()]",
-        select="errors",
-    ),
-    Change(
-        "gpt2/sampling",
-        "rows counted that are well",
-        "{bad.numel()} ",
-        "{highest.isfinite().sum()} ",
-        select="errors",
-    ),
+    _require_logits("infinity can be chosen", "~highest.isfinite", "highest.isnan"),
+    _require_logits("rows counted that are well", 'bad.numel()} "', 'highest.isfinite().sum()} "'),
 )

@@ -1,195 +1,137 @@
 """Lines of layers that are wrong, for tests that no wrong version of a whole layer makes fail."""
 
-from tests.against_wrong_versions.wrongs import Change
+from tests.against_wrong_versions.wrongs import Change, Function
+
+_gelu = Function("activations:gelu")
+_causal_self_attention = Function("gpt2/attention:CausalSelfAttention.forward")
+_transformer_encoder_layer = Function("encoder:TransformerEncoderLayer.forward")
+_fused_attention = Function("attention/kernel:fused_attention")
+_key_value_cache_init = Function("gpt2/cache:KeyValueCache.__init__")
+_append = Function("gpt2/cache:KeyValueCache.append")
+_require_size = Function("validation:require_size")
+_require_positive = Function("validation:require_positive")
+_require_dtype = Function("validation:require_dtype")
+_at_least_float32 = Function("precision:at_least_float32")
 
 LAYERS: dict[str, tuple[Change, ...]] = {
     "activations": (
-        Change(
-            "activations",
+        _gelu(
             "float32 computed in bfloat16",
-            "    wide = at_least_float32(x)\n    # 1 + erf",
-            "    wide = x.bfloat16() if x.dtype == torch.float32 else at_least_float32(x)\n    # ",
+            "wide = ",
+            "wide = x.bfloat16() if x.dtype == torch.float32 else ",
         ),
-        Change(
-            "activations",
-            "1 + erf",
-            "torch.erfc(-wide / math.sqrt(2))",
-            "(1 + torch.erf(wide / math.sqrt(2)))",
+        _gelu(
+            "1 + erf", "torch.erfc(-wide / math.sqrt(2))", "(1 + torch.erf(wide / math.sqrt(2)))"
         ),
-        Change("activations", "sign of the argument lost", "erfc(-wide", "erfc(wide"),
+        _gelu("sign of the argument lost", "-wide", "wide"),
     ),
     "annotations": (
-        Change(
-            "activations",
+        _gelu(
             "any dtype in, as far as the annotation goes",
-            'def gelu(x: Float[Tensor, "*shape"])',
-            "def gelu(x: torch.Tensor)",
+            ': Float[Tensor, "*shape"]',
+            ": torch.Tensor",
         ),
-        Change(
-            "activations",
-            "any shape out, as far as the annotation goes",
-            'def gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]',
-            'def gelu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "..."]',
-        ),
-        Change(
-            "activations",
-            "integers not refused",
-            'require_floating("x", x)\n    wide = at_least_float32(x)\n    #',
-            "wide = at_least_float32(x)\n    #",
-        ),
+        _gelu("any shape out, as far as the annotation goes", '"*shape"]:', '"..."]:'),
+        _gelu("integers not refused", 'require_floating("x", x)\n    ', ""),
     ),
     "attention/definition": (
         Change(
-            "attention/definition",
+            "attention/definition:attention_weights",
             "view of strides",
-            "scores = scaled @ at_least_float32(key)",
-            "scores = scaled @ at_least_float32(key.view(key.numel()).view(key.shape))",
+            "(key)",
+            "(key.view(key.numel()).view(key.shape))",
         ),
         Change(
-            "attention/inputs",
+            "attention/inputs:require_mask_of_scores",
             "mask that fits in two ways guessed",
-            "if offset and any(size != 1 for size in leading) and",
-            "if not offset and any(size != 1 for size in leading) and",
+            "if offset",
+            "if not offset",
         ),
         Change(
-            "attention/inputs",
+            "attention/inputs:_expands",
             "mask enlarges the scores",
-            "return all(size in (target_size, 1)",
-            "return all(size in (target_size, 1) or target_size == 1",
+            " for size",
+            " or target_size == 1 for size",
         ),
     ),
     "gpt2/attention": (
-        Change(
-            "gpt2/attention",
-            "past counted after the new keys",
-            "is_causal=past == 0",
-            "is_causal=cache is None or cache.length == 0",
+        _causal_self_attention(
+            "past counted after the new keys", "=past", "=cache is None or cache.length"
         ),
-        Change(
-            "gpt2/attention",
-            "no mask where there is a past",
-            "if past > 0 and seq > 1 else None",
-            "if past < 0 else None",
-        ),
+        _causal_self_attention("no mask where there is a past", "> 0 and seq > 1", "< 0"),
     ),
     "dropout": (
-        Change("dropout", "layer draws in evaluation", "self.p, self.training)", "self.p)"),
+        Change("dropout:Dropout.forward", "layer draws in evaluation", ", self.training", ""),
         Change(
-            "dropout",
+            "dropout:dropout",
             "draws in the input's dtype",
             ", dtype=torch.promote_types(x.dtype, torch.float32)",
             "",
         ),
     ),
     "encoder": (
-        Change(
-            "encoder",
+        _transformer_encoder_layer(
             "later positions weigh more",
-            "x = self.norm1(x + self.dropout(",
-            "x = x * x.new_ones(x.shape[-2], 1).cumsum(0)\n"
-            "        x = self.norm1(x + self.dropout(",
+            "= self",
+            "= x * x.new_ones(x.shape[-2], 1).cumsum(0)\n        x = self",
         ),
-        Change(
-            "encoder",
-            "sequences of a batch meet",
-            "return self.norm2(x + self.feed_forward(x))",
-            "return self.norm2(x + self.feed_forward(x)) + 0 * x.sum()",
+        _transformer_encoder_layer(
+            "sequences of a batch meet", "feed_forward(x))", "feed_forward(x)) + 0 * x.sum()"
         ),
-        Change(
-            "encoder",
+        _transformer_encoder_layer(
             "low precision returned as float32",
             "return self.norm2(x + self.feed_forward(x))",
             "y = self.norm2(x + self.feed_forward(x))\n"
             "        return y.float() if y.itemsize < 4 else y",
         ),
         Change(
-            "encoder",
+            "encoder:PreNormTransformerEncoderLayer.forward",
             "no gradient through the feed-forward network",
-            "return x + self.feed_forward(self.norm2(x))",
-            "return x + self.feed_forward(self.norm2(x)).detach()",
+            "(self.norm2(x))",
+            "(self.norm2(x)).detach()",
         ),
         Change(
-            "attention/inputs",
-            "heads not checked",
-            "if d_model % num_heads != 0:",
-            "if d_model < num_heads:",
+            "attention/inputs:require_heads", "heads not checked", "% num_heads != 0", "< num_heads"
         ),
         Change(
-            "positionwise_feed_forward",
+            "positionwise_feed_forward:PositionwiseFeedForward.__init__",
             "dropout fixed",
-            "self.dropout = Dropout(dropout)",
-            "self.dropout = Dropout(0.1)",
+            "(dropout)",
+            "(0.1)",
         ),
     ),
     "attention/kernel": (
-        Change(
-            "attention/kernel",
-            "dead rows left to the kernel",
-            "attend(attn_mask=mask | dead)",
-            "attend(attn_mask=mask)",
-        ),
-        Change(
-            "attention/kernel",
-            "dead rows attend to all",
-            ".masked_fill(dead, 0.0)",
-            "",
-        ),
-        Change(
-            "attention/kernel",
-            "heads and sequences of a mask exchanged",
-            "mask.reshape(batch, 1, *mask.shape[-2:])",
-            "mask.reshape(1, batch, *mask.shape[-2:])",
-        ),
-        Change("attention/kernel", "is_causal ignored", "attend(is_causal=is_causal)", "attend()"),
-        Change("attention/kernel", "one leading axis", "query.shape[:-3]", "query.shape[:1]"),
-        Change("attention/kernel", "batch left to be guessed", "math.prod(query.shape[:-3])", "-1"),
-        Change("attention/kernel", "dropout ignored", ", dropout_p=dropout_p", ""),
-        Change(
-            "attention/kernel",
-            "mask beside is_causal dropped",
-            "if mask is not None and is_causal:",
-            "if mask is not None and mask.ndim == 0:",
-        ),
-        Change(
-            "attention/kernel",
-            "three axes for the kernel",
-            "for x in (query, key, value))",
-            "if query.ndim > 3 else x for x in (query, key, value))",
-        ),
-        Change(
-            "attention/kernel",
+        _fused_attention("dead rows left to the kernel", " | dead", ""),
+        _fused_attention("dead rows attend to all", ".masked_fill(dead, 0.0)", ""),
+        _fused_attention("heads and sequences of a mask exchanged", "batch, 1", "1, batch"),
+        _fused_attention("is_causal ignored", "is_causal=is_causal", ""),
+        _fused_attention("one leading axis", "shape[:-3]", "shape[:1]"),
+        _fused_attention("batch left to be guessed", "math.prod(query.shape[:-3])", "-1"),
+        _fused_attention("dropout ignored", ", dropout_p=dropout_p", ""),
+        _fused_attention("mask beside is_causal dropped", "and is_causal", "and mask.ndim == 0"),
+        _fused_attention("three axes for the kernel", "for x", "if query.ndim > 3 else x for x"),
+        _fused_attention(
             "scores in the input's dtype",
-            "output = attend(is_causal=is_causal)",
-            "output = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1) @ v",
+            "attend(is_causal=is_causal)",
+            "(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1) @ v",
         ),
-        Change(
-            "attention/kernel",
-            "result rounded to bfloat16",
-            "attend(attn_mask=mask | dead)",
-            "attend(attn_mask=mask | dead).bfloat16().to(q.dtype)",
-        ),
+        _fused_attention("result rounded to bfloat16", "dead)", "dead).bfloat16().to(q.dtype)"),
     ),
     "gpt2/model": (
         Change(
-            "gpt2/model",
+            "gpt2/model:GPT2.last_hidden_state",
             "sequences of a batch meet",
-            "return self.ln_f(x)",
-            "return self.ln_f(x - x.mean(dim=0))",
+            "ln_f(x)",
+            "ln_f(x - x.mean(dim=0))",
         ),
+        Change("gpt2/model:GPT2.loss", "int64 only", ".long()", ""),
         Change(
-            "gpt2/model",
-            "int64 only",
-            "ids[..., 1:].flatten().long()",
-            "ids[..., 1:].flatten()",
-        ),
-        Change(
-            "gpt2/model",
+            "gpt2/model:GPT2._embed",
             "view of strides",
-            "return self.wte(ids)",
-            "return self.wte(ids.view(ids.numel()).view(ids.shape))",
+            "(ids)",
+            "(ids.view(ids.numel()).view(ids.shape))",
         ),
-        Change(
-            "gpt2/cache",
+        _key_value_cache_init(
             "sizes not checked",
             'require_size("max_seq", max_seq, minimum=0)',
             "max_seq = abs(max_seq)",
@@ -197,148 +139,104 @@ LAYERS: dict[str, tuple[Change, ...]] = {
     ),
     "attention/heads": (
         Change(
-            "attention/heads",
+            "attention/heads:split_heads",
             "features dealt out one by one",
-            "x.unflatten(-1, (num_heads, d_k)).transpose(-3, -2)",
-            "x.unflatten(-1, (d_k, num_heads)).movedim(-1, -3)",
+            "(-1, (num_heads, d_k)).transpose(-3, -2)",
+            "(-1, (d_k, num_heads)).movedim(-1, -3)",
         ),
         Change(
-            "attention/heads",
+            "attention/heads:merge_heads",
             "features of the heads interleaved",
-            "x.transpose(-3, -2).flatten(-2)",
-            "x.movedim(-3, -1).flatten(-2)",
+            "transpose(-3, -2)",
+            "movedim(-3, -1)",
         ),
     ),
     "gpt2/cache": (
-        Change(
-            "gpt2/cache",
+        _append(
             "keys written from the first position",
-            "self._keys[:, :, self.length : end] = key",
-            "self._keys[:, :, :seq] = key",
+            "_keys[:, :, self.length : end]",
+            "_keys[:, :, :seq]",
         ),
-        Change(
-            "gpt2/cache",
-            "keys for values",
-            "self._values[:, :, self.length : end] = value",
-            "self._values[:, :, self.length : end] = key",
-        ),
-        Change("gpt2/cache", "not counted", "self.length = end", "self.length = seq"),
-        Change(
-            "gpt2/cache",
-            "copies returned",
-            "return self._keys[:, :, :end]",
-            "return self._keys[:, :, :end].clone()",
-        ),
-        Change("gpt2/cache", "dtype ignored", "d_k, dtype=dtype, device", "d_k, device"),
-        Change("gpt2/cache", "device ignored", "dtype=dtype, device=device", "dtype=dtype"),
-        Change("gpt2/cache", "room not checked", "if end > self.max_seq:", "if end < 0:"),
-        Change(
-            "gpt2/cache",
+        _append("keys for values", "] = value", "] = key"),
+        _append("not counted", "= end", "= seq"),
+        _append("copies returned", "end],", "end].clone(),"),
+        _key_value_cache_init("dtype ignored", "dtype=dtype, device", "device"),
+        _key_value_cache_init("device ignored", ", device=device", ""),
+        _append("room not checked", "> self.max_seq", "< 0"),
+        _append(
             "counted before the check",
-            "        if end > self.max_seq:",
-            "        self.length, past = end, self.length\n        if end > self.max_seq:",
+            "if end",
+            "self.length, past = end, self.length\n        if end",
         ),
-        Change(
-            "gpt2/cache",
-            "shape of the values not checked",
-            "if not key.shape == value.shape ==",
-            "if not key.shape ==",
-        ),
-        Change(
-            "gpt2/cache",
-            "dtype of the values not checked",
-            "if not key.dtype == value.dtype ==",
-            "if not key.dtype ==",
-        ),
-        Change("gpt2/cache", "size not checked", 'require_size("d_k", d_k)', "require_size"),
+        _append("shape of the values not checked", "== value.shape ==", "=="),
+        _append("dtype of the values not checked", "== value.dtype ==", "=="),
+        _key_value_cache_init("size not checked", '("d_k", d_k)', ""),
     ),
     "attention/masks": (
+        Change("attention/masks:causal_mask", "device ignored", ", device=device", ""),
         Change(
-            "attention/masks",
-            "device ignored",
-            "dtype=torch.bool, device=device",
-            "dtype=torch.bool",
-        ),
-        Change(
-            "attention/masks",
+            "attention/masks:padding_mask",
             "lengths not looked at",
-            "if has_values and ((lengths < 0) | (lengths > seq)).any():",
-            "if has_values and (lengths < 0).any():",
+            "(lengths < 0) | (lengths > seq)",
+            "lengths < 0",
         ),
     ),
     "attention/multi_head": (
         Change(
-            "attention/multi_head",
+            "attention/multi_head:MultiHeadAttention.forward",
             "view of strides",
-            "self.query_proj(query)",
-            "self.query_proj(query.view(query.numel()).view(query.shape))",
+            "(query)",
+            "(query.view(query.numel()).view(query.shape))",
         ),
         Change(
-            "attention/inputs",
+            "attention/inputs:require_mask_of_batch",
             "mask of a batch enlarges one sequence",
-            "if leading and shape in (",
-            "if shape[1:] == (1, kv_seq) or leading and shape in (",
+            "leading and shape in",
+            "shape[1:] == (1, kv_seq) or leading and shape in",
         ),
     ),
     "positions": (
         Change(
-            "positions",
+            "positions:sinusoidal_positions",
             "float32 whatever the default",
-            "torch.get_default_dtype() if dtype is None",
-            "torch.float32 if dtype is None",
+            "get_default_dtype()",
+            "float32",
         ),
     ),
     "rms_norm": (
         Change(
-            "rms_norm",
+            "rms_norm:RMSNorm.forward",
             "divided by the largest element first",
-            "wide = at_least_float32(x)",
-            "wide = at_least_float32(x)\n"
-            "        wide = wide / wide.abs().amax(dim=-1, keepdim=True)",
+            "at_least_float32(x)",
+            "at_least_float32(x)\n        wide = wide / wide.abs().amax(dim=-1, keepdim=True)",
         ),
     ),
     "validation": (
-        Change("validation", "minimum refused", "if value < minimum:", "if value <= minimum:"),
-        Change("validation", "zero is positive", "if not value > 0:", "if not value >= 0:"),
-        Change("validation", "NaN is positive", "if not value > 0:", "if value <= 0:"),
-        Change("validation", "NaN is not negative", "if not value >= 0:", "if value < 0:"),
+        _require_size("minimum refused", "value <", "value <="),
+        _require_positive("zero is positive", "value >", "value >="),
+        _require_positive("NaN is positive", "not value >", "value <="),
+        Change("validation:require_not_negative", "NaN is not negative", "not value >=", "value <"),
+        Change("validation:require_probability", "probability of 1 refused", "value <=", "value <"),
+        _require_size("True is a size", " or isinstance(value, bool)", ""),
         Change(
-            "validation",
-            "probability of 1 refused",
-            "if not 0 <= value <= 1:",
-            "if not 0 <= value < 1:",
-        ),
-        Change(
-            "validation",
-            "True is a size",
-            " or isinstance(value, bool):",
-            ":",
-        ),
-        Change(
-            "validation",
+            "validation:require_floating",
             "complex numbers pass",
-            "if not x.is_floating_point():",
-            "if not (x.is_floating_point() or x.is_complex()):",
+            "x.is_floating_point()",
+            "(x.is_floating_point() or x.is_complex())",
+        ),
+        _require_dtype(
+            "low precision meets float32 in every layer", "low_precision_input and x", "x"
+        ),
+        _require_dtype(
+            "the error names the wrong dtype", 'f"{name} is {x', 'f"{name} is {parameter'
         ),
         Change(
-            "validation",
-            "low precision meets float32 in every layer",
-            "if low_precision_input and x.dtype in",
-            "if x.dtype in",
-        ),
-        Change(
-            "validation",
-            "the error names the wrong dtype",
-            'f"{name} is {x.dtype} but',
-            'f"{name} is {parameter.dtype} but',
-        ),
-        Change(
-            "validation",
+            "validation:require_last_axis",
             "the error prints the wrong size",
-            "{size_name} = {size}",
-            "{size_name} = {x.ndim}",
+            'size}, got {found}: its shape is "',
+            'x.ndim}, got {found}: its shape is "',
         ),
-        Change("precision", "float16 stays", "x.dtype, torch.float32", "x.dtype, torch.float16"),
-        Change("precision", "always float64", "x.dtype, torch.float32", "x.dtype, torch.float64"),
+        _at_least_float32("float16 stays", ".float32", ".float16"),
+        _at_least_float32("always float64", ".float32", ".float64"),
     ),
 }
