@@ -123,14 +123,16 @@ def changed_nodes(
 class Walk(cst.CSTVisitor):
     """The nodes that may be changed, with the definition that each stands in.
 
-    Left out are annotations and decorators, imports, what has no name, as `if TYPE_CHECKING`, and
-    the arguments of `len` and `isinstance`, without which neither can be called.
+    Left out are annotations and decorators, imports, what has no name, as `if TYPE_CHECKING`, the
+    arguments of `len` and `isinstance`, without which neither can be called, and the words of an
+    error, most of which stand in f-strings, which mutmut leaves as they are.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
         self.functions = 0
+        self.errors = 0
         self.nodes: list[tuple[str, cst.CSTNode]] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
@@ -141,6 +143,9 @@ class Walk(cst.CSTVisitor):
             "isinstance",
         ):
             return False
+        if isinstance(node, cst.SimpleString) and self.errors > 0:
+            return False
+        self.errors += isinstance(node, cst.Raise)
         if isinstance(node, cst.FunctionDef | cst.ClassDef):
             if self.functions == 0:
                 self.names.append(node.name.value)
@@ -158,6 +163,7 @@ class Walk(cst.CSTVisitor):
         return True
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
+        self.errors -= isinstance(original_node, cst.Raise)
         if isinstance(original_node, cst.FunctionDef | cst.ClassDef):
             self.functions -= isinstance(original_node, cst.FunctionDef)
             if self.functions == 0:

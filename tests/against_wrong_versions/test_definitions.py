@@ -70,6 +70,7 @@ class Pair(Base):
         ),
         ("Pair.Inner", ["    class Inner:\n        depth = 1\n"]),
         ("inner", []),
+        ("kind", []),
         ("total", []),
         ("this", []),
     ],

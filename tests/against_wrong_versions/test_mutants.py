@@ -24,6 +24,8 @@ def several(x: "int | None", count: int = 1) -> "str":
     check(x, strict=True)
     if isinstance(x, int):
         x += 1
+    if x == "key":
+        raise ValueError("the words", x)
     return x < 2 and len(x) == 4
 
 
@@ -65,6 +67,13 @@ def made():
         ("several", "name", "check(x, strict=True)", "check(x, strict=False)"),
         ("several", "statement", "check(x, strict=True)", "pass"),
         ("several", "condition", "if isinstance(x, int):", "if not (isinstance(x, int)):"),
+        ("several", "string", 'if x == "key":', 'if x == "KEY":'),
+        (
+            "several",
+            "arg_removal",
+            'raise ValueError("the words", x)',
+            'raise ValueError("the words", )',
+        ),
         ("several", "augmented_assignment", "x += 1", "x = 1"),
         ("Pair.total", "remove_unary_ops", "return not self.size", "return self.size"),
         ("Pair", "number", "size: int = 5", "size: int = 6"),
@@ -87,7 +96,7 @@ def test_a_mutant_is_python_and_differs_where_it_says(made):
         assert each.text.splitlines()[: each.line - 1] == lines[: each.line - 1]
 
 
-def test_annotations_decorators_imports_and_docstrings_stay(made):
+def test_annotations_decorators_imports_docstrings_and_the_words_of_errors_stay(made):
     kept = ('"int | None"', '-> "str"', "@cache(1)", "@property", "import os", "if TYPE_CHECKING:")
     for each in made:
         assert all(text in each.text for text in kept)
@@ -95,6 +104,7 @@ def test_annotations_decorators_imports_and_docstrings_stay(made):
         assert '__all__ = ["LIMIT"]' in each.text
         assert "len(x)" in each.text
         assert "isinstance(x, int)" in each.text
+        assert each.operator != "string" or '"the words"' in each.text
 
 
 def test_a_mutant_is_named_with_file_line_function_and_operator(made):
