@@ -89,15 +89,15 @@ def mutants_of(module: str) -> tuple[Mutant, ...]:
     start = text.index("".join(parts))
     mutants = []
     for statement, part in zip(tree.body, parts, strict=True):
-        seen = {part}
+        seen = {ast.dump(ast.parse(part))}
         for function, operator, node, changed in changed_nodes(statement):
             altered = tree.code_for_node(statement.deep_replace(node, changed))
             try:
-                ast.parse(altered)
+                dump = ast.dump(ast.parse(altered))
             except SyntaxError:  # an argument by position after one by name
                 continue
-            if altered not in seen:
-                seen.add(altered)
+            if dump not in seen:
+                seen.add(dump)
                 whole = text[:start] + altered + text[start + len(part) :]
                 same, removed, added = difference(part, altered)
                 line = text[:start].count("\n") + same + 1

@@ -26,6 +26,8 @@ def several(x: "int | None", count: int = 1) -> "str":
         x += 1
     if x == "key":
         raise ValueError("the words", x)
+    label = "after"
+    pair(x, x)
     return x < 2 and len(x) == 4
 
 
@@ -67,6 +69,7 @@ def made():
         ("several", "name", "check(x, strict=True)", "check(x, strict=False)"),
         ("several", "statement", "check(x, strict=True)", "pass"),
         ("several", "condition", "if isinstance(x, int):", "if not (isinstance(x, int)):"),
+        ("several", "string", 'label = "after"', 'label = "AFTER"'),
         ("several", "string", 'if x == "key":', 'if x == "KEY":'),
         (
             "several",
@@ -88,7 +91,7 @@ def test_an_operator_is_run_over_functions_classes_and_constants(
 
 
 def test_a_mutant_is_python_and_differs_where_it_says(made):
-    assert len({each.text for each in made}) == len(made)
+    assert len({ast.dump(ast.parse(each.text)) for each in made}) == len(made)
     lines = MODULE.splitlines()
     for each in made:
         assert ast.dump(ast.parse(each.text)) != ast.dump(ast.parse(MODULE))
