@@ -7,12 +7,13 @@ every function that has a decorator.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import libcst as cst
 from mutmut.mutation.mutators import mutation_operators
@@ -33,7 +34,7 @@ def operator_condition(node: cst.If | cst.IfExp | cst.While) -> Iterable[cst.CST
         yield node.with_changes(test=cst.UnaryOperation(cst.Not(), test))
 
 
-OPERATORS = (
+OPERATORS: tuple[tuple[Any, Callable[[Any], Iterable[cst.CSTNode]]], ...] = (
     *mutation_operators,
     (cst.Expr, operator_statement),
     ((cst.If, cst.IfExp, cst.While), operator_condition),
