@@ -10,7 +10,7 @@ _OF_MODELS = "not each_row"
 _next_token_distribution = Function("gpt2/sampling:next_token_distribution", _QUICK)
 _next_token = Function("gpt2/sampling:next_token")
 _evaluating = Function("gpt2/sampling:evaluating", "gradient")
-_generate = Function("gpt2/model:GPT2.generate", _OF_MODELS)
+_generate = Function("gpt2/model:GPT2.generate", "errors")
 _last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state", _OF_MODELS)
 _append = Function("gpt2/cache:KeyValueCache.append", "computed or keys or concatenated")
 _require_sampling = Function("gpt2/sampling:require_sampling", "errors")
@@ -42,7 +42,7 @@ GENERATION = (
     _next_token_distribution(
         "temperature rounded to 0", "max(temperature, limits.tiny)", "temperature"
     ),
-    _next_token_distribution("one more than top_k", "(top_k", "(top_k + 1"),
+    _next_token_distribution("one more than top_k", "top_k, vocab_size", "top_k + 1, vocab_size"),
     _next_token_distribution("top_k above the vocabulary", "min(top_k, vocab_size)", "top_k"),
     _next_token_distribution(
         "equals of the last of top_k dropped", "wide < kth", "(wide <= kth) & (wide < 0)"
@@ -64,7 +64,6 @@ GENERATION = (
         "<= 1 - top_p",
         "- ranked.softmax(dim=-1) <= 1 - top_p",
     ),
-    _next_token_distribution("one more token than top_p needs", "<= 1 - top_p", "< 1 - top_p"),
     _next_token_distribution(
         "summed up from the most likely on",
         "from_here_on <= 1 -",
@@ -100,8 +99,8 @@ GENERATION = (
     _next_token_distribution("detached", ").softmax(dim=-1)", ").softmax(dim=-1).detach()"),
     _next_token_distribution(
         "the likeliest of all rows at temperature 0",
-        "argmax(",
-        "argmax() % vocab_size + 0 * wide.argmax(",
+        "argmax(dim=-1)",
+        "argmax() % vocab_size + 0 * wide.argmax(dim=-1)",
         select=_ROWS,
     ),
     _next_token_distribution(
@@ -119,7 +118,6 @@ GENERATION = (
         "torch.multinomial(rows, 1, generator=generator)",
         "(rows.cumsum(-1) > torch.rand((), generator=generator)).byte().argmax(-1)",
     ),
-    _next_token("the generator left out", ", generator=generator", ""),
     _next_token("a generator of its own", "=generator", "=generator or torch.Generator()"),
     _next_token(
         "drawn at temperature 0", "    return logits.argmax(dim=-1)\n    ", "", select=_QUICK
@@ -151,8 +149,13 @@ GENERATION = (
     ),
     _evaluating("gradients lost", "eval()", "eval().zero_grad()"),
     # The loop
-    _generate("one step too few", "(max_new_tokens)", "(max_new_tokens - 1)"),
-    _generate("the first position's scores", "(new, caches)[:, -1]", "(new, caches)[:, 0]"),
+    _generate("one step too few", "(max_new_tokens)", "(max_new_tokens - 1)", select=_OF_MODELS),
+    _generate(
+        "the first position's scores",
+        "(new, caches)[:, -1]",
+        "(new, caches)[:, 0]",
+        select=_OF_MODELS,
+    ),
     _last_hidden_state("positions counted from 0 at each step", "past, past + ", ""),
     _generate(
         "everything computed again at each step",
@@ -173,12 +176,10 @@ GENERATION = (
         "            self(ids)\n            for _",
         select="computed or scores",
     ),
-    _generate("top_k left out", "top_k, top_p,", "None, top_p,"),
-    _generate("top_p left out", "top_p,", "None,", select=_QUICK),
     _generate(
         "the token of one sequence for all",
-        "generator)[:, None]",
-        "generator)[:1, None].expand(len(ids), 1)",
+        "[:, None]",
+        "[:1, None].expand(len(ids), 1)",
         select=_QUICK,
     ),
     _generate("int64 whatever the ids", ".to(ids.dtype)", "", select=_QUICK),
@@ -221,15 +222,8 @@ GENERATION = (
         "[:, :, self.length : end] = key",
         " = torch.cat([self._keys[:, :, : self.length], key], dim=2)",
     ),
-    _append("copies returned", "end],", "end].clone(),"),
+    _append("copies returned", "[:, :, :end],", "[:, :, :end].clone(),"),
     # Limits and errors
-    Change(
-        "gpt2/model:GPT2._require_room",
-        "last position not used",
-        "seq >",
-        "seq >=",
-        select="position",
-    ),
     _generate(
         "room asked about on the way only",
         "        self._require_room(total)\n",
@@ -239,19 +233,16 @@ GENERATION = (
     _generate("room for the new tokens only", "(total)", "(max_new_tokens)", select="position"),
     _generate("empty batch refused", "shape[1] ==", "numel() ==", select="empty or errors"),
     _generate("no first position needed", "2 or ids.shape[1] == 0", "2", select="empty or errors"),
-    _generate("fewer than no tokens", "max_new_tokens,", "abs(max_new_tokens),", select="errors"),
-    _generate("one token is the least", ", minimum=0", "", select="new_token or last_position"),
+    _generate("fewer than no tokens", "max_new_tokens,", "abs(max_new_tokens),"),
     _generate(
         "the type of the ids asked about on the way only",
         'require_integers("ids", ids)\n        if',
         "if",
-        select="errors",
     ),
     _generate(
         "options asked about where they are used",
         "        require_sampling(temperature, top_k, top_p)\n",
         "",
-        select="errors",
     ),
     _next_token(
         "options not asked about at temperature 0",
@@ -269,9 +260,7 @@ GENERATION = (
         "NaN is a temperature", "not 0 <= temperature <", "temperature < 0 or temperature =="
     ),
     _require_sampling("infinite temperature", " < math.inf", ""),
-    _require_sampling("top_k of 0", "top_k)", "top_k, 0)"),
-    _require_sampling("top_p of 0", "< top_p", "<= top_p", select=_QUICK),
-    _require_sampling("top_p of 1 refused", "top_p <=", "top_p <", select=_QUICK),
+    _require_sampling("top_k of 0", '"top_k", top_k', '"top_k", top_k, 0'),
     _require_logits("no logits", "0 or logits.shape[-1] == 0", "0"),
     _require_logits(
         "any logit must be finite",

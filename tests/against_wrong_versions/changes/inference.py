@@ -17,7 +17,6 @@ _quantized_product_init = Function(
     "gpt2/inference/products:QuantizedProduct.__init__", "float16 or sample or quantize"
 )
 _in_int8 = Function("gpt2/inference/products:_in_int8", "int8_rounds or zeros_in_int8")
-_int8_steps = Function("gpt2/inference/products:INT8_STEPS", "int8_rounds or zeros_in_int8")
 _gpt2_for_inference_init = Function(
     "gpt2/inference/model:GPT2ForInference.__init__", "those_of_the_model or any_floating"
 )
@@ -77,9 +76,6 @@ INFERENCE = (
         "slices",
         select="without_onednn",
     ),
-    _float32_product(
-        "no bias where there is no oneDNN", ", self.bias", "", select="without_onednn"
-    ),
     _float32_product_reduce("packed weight in a copy", "__reduce__", "_reduce"),
     _float32_product_reduce("no bias in a copy", "self.bias", "None"),
     _quantized_product_init(
@@ -94,30 +90,22 @@ INFERENCE = (
         select="int8 or sample or quantize",
     ),
     _quantized_product_init(
-        "no bias beside a quantized weight",
-        " if bias is None else bias.detach()",
-        "",
-        select="with_a_cache and int8",
-    ),
-    _quantized_product_init(
         "errors of torch passed on", "RuntimeError", "NotImplementedError", select="quantize"
     ),
-    _in_int8("one scale for all columns", "dim=1", ").expand(len(rows)"),
+    _in_int8("one scale for all columns", "(dim=1)", "().expand(len(rows))"),
     _in_int8(
         "scales of rows and columns exchanged",
         "(dim=1)",
         "(dim=0)[torch.arange(len(rows)) % rows.shape[1]]",
     ),
-    _int8_steps("128 steps to either side", "INT8_STEPS = 127", "INT8_STEPS = 128"),
-    _int8_steps("seven bits", "INT8_STEPS = 127", "INT8_STEPS = 63"),
-    _in_int8("scale of zeros is 0", ".clamp(min=torch.finfo(rows.dtype).tiny)", ""),
     Change(
-        "gpt2/inference/products:bfloat16_product",
-        "no bias in bfloat16",
-        "nn.Parameter(bias.detach())",
-        "None",
-        select="with_a_cache and bfloat16",
+        "gpt2/inference/products:INT8_STEPS",
+        "seven bits",
+        "INT8_STEPS = 127",
+        "INT8_STEPS = 63",
+        select="int8_rounds or zeros_in_int8",
     ),
+    _in_int8("scale of zeros is 0", ".clamp(min=torch.finfo(rows.dtype).tiny)", ""),
     _quantized_product_init(
         "dtype of what is stored, not of what goes in",
         "weight.new_empty(0)",
@@ -157,7 +145,6 @@ INFERENCE = (
         "gradients", "requires_grad_(False).", "", select="evaluation or generates"
     ),
     _gpt2_for_inference_init("training mode", ".eval()", "", select="evaluation or generates"),
-    _last_hidden_state("caches left out", ", caches", "", select="with_a_cache or generates"),
     Change(
         "gpt2/inference/model:GPT2ForInference.save_pretrained",
         "saved all the same",
@@ -221,13 +208,9 @@ INFERENCE = (
         "config.n_positions",
     ),
     _random_ids("more positions than a small model has", "min(config.n_positions, 128)", "128"),
-    _random_ids("other tokens each time", ", generator=generator", ""),
-    _error("spread estimated from a sample", "0, keepdim", "1, keepdim"),
-    _error("spread over the positions", "dim=-1,", "dim=-2,"),
     _error("spread of 0", ".clamp(min=smallest)", ""),
     _error("largest error upwards", "abs().", ""),
     _error("mean error for the root mean square", "square().mean().sqrt", "abs().mean"),
-    _error("share of tokens that are another", "(dim=-1) ==", "(dim=-1) !="),
     _error("sequences counted", "same.numel()", "len(same)"),
     _inference_error_repr("share shown as percent", 'f"at {100 * ', 'f"at {'),
     _inference_error_repr(

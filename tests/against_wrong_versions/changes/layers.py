@@ -9,7 +9,6 @@ _fused_attention = Function("attention/kernel:fused_attention")
 _key_value_cache_init = Function("gpt2/cache:KeyValueCache.__init__")
 _append = Function("gpt2/cache:KeyValueCache.append")
 _require_size = Function("validation:require_size")
-_require_positive = Function("validation:require_positive")
 _require_dtype = Function("validation:require_dtype")
 _at_least_float32 = Function("precision:at_least_float32")
 
@@ -31,7 +30,11 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             ': Float[Tensor, "*shape"]',
             ": torch.Tensor",
         ),
-        _gelu("any shape out, as far as the annotation goes", '"*shape"]:', '"..."]:'),
+        _gelu(
+            "any shape out, as far as the annotation goes",
+            '[Tensor, "*shape"]:',
+            '[Tensor, "..."]:',
+        ),
         _gelu("integers not refused", 'require_floating("x", x)\n    ', ""),
     ),
     "attention/definition": (
@@ -60,15 +63,6 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         _causal_self_attention("no mask where there is a past", "> 0 and seq > 1", "< 0"),
     ),
-    "dropout": (
-        Change("dropout:Dropout.forward", "layer draws in evaluation", ", self.training", ""),
-        Change(
-            "dropout:dropout",
-            "draws in the input's dtype",
-            ", dtype=torch.promote_types(x.dtype, torch.float32)",
-            "",
-        ),
-    ),
     "encoder": (
         _transformer_encoder_layer(
             "later positions weigh more",
@@ -76,7 +70,9 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "= x * x.new_ones(x.shape[-2], 1).cumsum(0)\n        x = self",
         ),
         _transformer_encoder_layer(
-            "sequences of a batch meet", "feed_forward(x))", "feed_forward(x)) + 0 * x.sum()"
+            "sequences of a batch meet",
+            "(x + self.feed_forward(x))",
+            "(x + self.feed_forward(x)) + 0 * x.sum()",
         ),
         _transformer_encoder_layer(
             "low precision returned as float32",
@@ -107,7 +103,6 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         _fused_attention("is_causal ignored", "is_causal=is_causal", ""),
         _fused_attention("one leading axis", "shape[:-3]", "shape[:1]"),
         _fused_attention("batch left to be guessed", "math.prod(query.shape[:-3])", "-1"),
-        _fused_attention("dropout ignored", ", dropout_p=dropout_p", ""),
         _fused_attention("mask beside is_causal dropped", "and is_causal", "and mask.ndim == 0"),
         _fused_attention("three axes for the kernel", "for x", "if query.ndim > 3 else x for x"),
         _fused_attention(
@@ -115,7 +110,9 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "attend(is_causal=is_causal)",
             "(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).softmax(-1) @ v",
         ),
-        _fused_attention("result rounded to bfloat16", "dead)", "dead).bfloat16().to(q.dtype)"),
+        _fused_attention(
+            "result rounded to bfloat16", ".masked_fill", ".bfloat16().to(q.dtype).masked_fill"
+        ),
     ),
     "gpt2/model": (
         Change(
@@ -159,9 +156,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         _append("keys for values", "] = value", "] = key"),
         _append("not counted", "= end", "= seq"),
-        _append("copies returned", "end],", "end].clone(),"),
-        _key_value_cache_init("dtype ignored", "dtype=dtype, device", "device"),
-        _key_value_cache_init("device ignored", ", device=device", ""),
+        _append("copies returned", "[:, :, :end],", "[:, :, :end].clone(),"),
         _append("room not checked", "> self.max_seq", "< 0"),
         _append(
             "counted before the check",
@@ -173,7 +168,6 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         _key_value_cache_init("size not checked", '("d_k", d_k)', ""),
     ),
     "attention/masks": (
-        Change("attention/masks:causal_mask", "device ignored", ", device=device", ""),
         Change(
             "attention/masks:padding_mask",
             "lengths not looked at",
@@ -213,10 +207,8 @@ LAYERS: dict[str, tuple[Change, ...]] = {
     ),
     "validation": (
         _require_size("minimum refused", "value <", "value <="),
-        _require_positive("zero is positive", "value >", "value >="),
-        _require_positive("NaN is positive", "not value >", "value <="),
+        Change("validation:require_positive", "NaN is positive", "not value >", "value <="),
         Change("validation:require_not_negative", "NaN is not negative", "not value >=", "value <"),
-        Change("validation:require_probability", "probability of 1 refused", "value <=", "value <"),
         _require_size("True is a size", " or isinstance(value, bool)", ""),
         Change(
             "validation:require_floating",

@@ -65,10 +65,10 @@ MACHINERY = (
     ),
     _layer_norm_init(
         "weight frozen until the first forward",
-        "ones(d_model)",
-        "ones(d_model), requires_grad=False)\n"
+        "(torch.ones(d_model))",
+        "(torch.ones(d_model), requires_grad=False)\n"
         "        self.register_forward_pre_hook(lambda *_: "
-        "self.weight.requires_grad_() and None",
+        "self.weight.requires_grad_() and None)",
         select="LayerNorm and two_ranks",
     ),
     Change(
