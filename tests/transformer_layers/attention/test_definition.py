@@ -469,6 +469,21 @@ def test_errors_of_inputs(inputs, error, message):
 
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
+    ("query", "key", "error", "message"),
+    [
+        (zeros(5, 8), zeros(7, 8).double(), TypeError, "query, key must be of one floating dtype"),
+        (zeros(8), zeros(7, 8), ValueError, "query, key must have two axes or more"),
+        (zeros(5, 8), zeros(7, 6), ValueError, r"query and key must have the same d_k > 0"),
+        (zeros(2, 5, 8), zeros(3, 7, 8), ValueError, "the leading axes of query, key must"),
+    ],
+)
+def test_errors_of_the_weights_name_query_and_key_only(query, key, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        attention_weights(query, key)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
     ("mask", "error", "message"),
     [
         (
