@@ -9,10 +9,10 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check quick wheels mutants fuzz draws benchmark accept lab hooks clean
+.PHONY: help book test check quick wheels mutants mutants-generic fuzz draws benchmark accept lab hooks clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 $(VENV)/installed: requirements.txt pyproject.toml src/verified_book/pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
@@ -46,6 +46,9 @@ wheels: $(VENV)/installed ## build both distributions and try each by itself (ne
 mutants: $(VENV)/installed ## print which check and which test notices which wrong version
 	$(BIN)/python -m layer_checks
 	$(BIN)/python -m tests.against_wrong_versions
+
+mutants-generic: $(VENV)/installed ## print which generic mutants of the layers no test notices; hours
+	$(BIN)/python -m tests.against_wrong_versions --generic
 
 fuzz: $(VENV)/installed ## hold the output checks against 5,000 cells made by chance
 	$(BIN)/python -m tests.fuzz --segments 5000

@@ -2,14 +2,17 @@
 
 Run from the repository's root as `python -m tests.against_wrong_versions`, or with the names of
 modules or layers. The exit status is 1 if a test has been seen to fail on none, or if no test
-notices one.
+notices one. With `--generic`, the tests are held against generic mutants of the modules instead:
+see `generic.py`.
 """
 
+import argparse
 import gc
 import importlib
 import sys
 import time
 from collections.abc import Sequence
+from itertools import chain
 
 import torch
 
@@ -17,7 +20,7 @@ from tests.against_wrong_versions.processes import results_of
 from tests.against_wrong_versions.subjects import Subject, all_subjects, subjects_named
 from tests.against_wrong_versions.tables import Table
 from tests.against_wrong_versions.trials import Trial, path_of
-from tests.against_wrong_versions.wrongs import Replacement
+from tests.against_wrong_versions.wrongs import Replacement, problems_of
 
 # What the tests import and is slow to import: here once, instead of in every process.
 SLOW = ("beartype", "torch._dynamo", "torch.export", "transformers.models.gpt2.modeling_gpt2")
@@ -29,29 +32,47 @@ x  fails on the wrong version of this number
 """
 
 
-def main(names: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Prints a table for each module of tests, and what is wrong with it.
 
     Args:
-        names: Names of modules or of layers; all of them if there are none.
+        arguments: Names of modules or of layers, all of them if there are none; and options.
 
     Returns:
         The exit status.
     """
+    parser = argparse.ArgumentParser(prog="python -m tests.against_wrong_versions")
+    parser.add_argument("names", nargs="*", help="modules or layers; all of them if none is named")
+    parser.add_argument("--generic", action="store_true", help="generic mutants of the modules")
+    parser.add_argument("--sample", type=int, metavar="N", help="of them, N by chance")
+    parser.add_argument("--seed", type=int, metavar="S", default=0, help="of the choice")
+    options = parser.parse_args(arguments)
     try:
-        subjects = subjects_named(list(names))
+        if options.generic:
+            from tests.against_wrong_versions import generic  # imports mutmut, which takes a second
+
+            prepare()
+            return generic.run(options.names, options.sample, options.seed)
+        return tables(options.names)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def tables(names: Sequence[str]) -> int:
+    """Prints the tables of the modules or layers that are named, and their problems."""
+    subjects = subjects_named(list(names))
+    if broken := problems_of(chain(*(subject.changes for subject in subjects))):
+        raise ValueError("\n".join(broken))
     begin = time.monotonic()
     prepare()
     print(LEGEND)
-    tables = []
+    found = []
     for subject in subjects:
-        tables.append(table_of(subject))
-        print(f"{tables[-1]}\n", flush=True)
-    print(summary(tables, time.monotonic() - begin))
-    problems = [problem for table in tables for problem in table.problems()]
+        found.append(table_of(subject))
+        print(f"{found[-1]}\n", flush=True)
+    print(summary(found, time.monotonic() - begin))
+    problems = [problem for table in found for problem in table.problems()]
     for problem in problems:
         print(f"problem: {problem}")
     if not names:

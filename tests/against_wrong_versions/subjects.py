@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from layer_checks.registry import LAYERS, right_version
 from tests.against_wrong_versions.changes import CHANGES
 from tests.against_wrong_versions.trials import TESTS
-from tests.against_wrong_versions.wrongs import Replacement, Wrong
+from tests.against_wrong_versions.wrongs import Change, Replacement, Wrong
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class Subject:
 
     tests: str
     wrongs: tuple[Wrong, ...]
+
+    @property
+    def changes(self) -> list[Change]:
+        """Those of the wrong versions that are changed lines."""
+        return [wrong for wrong in self.wrongs if isinstance(wrong, Change)]
 
     @property
     def select(self) -> str:

@@ -9,7 +9,7 @@ from tests.against_wrong_versions.tables import Table
 from tests.against_wrong_versions.wrongs import Change, Replacement
 
 FIRST, SECOND = Replacement("gelu", "first"), Replacement("gelu", "second")
-CHANGE = Change("gelus", "a sign", "+", "-")
+CHANGE = Change("gelus:gelu", "a sign", "+", "-")
 RIGHT = {"test_a[1]": "passed", "test_a[2]": "passed", "test_b": "passed"}
 
 
@@ -48,7 +48,7 @@ def test_the_table_shows_which_test_fails_on_which_version():
         "",
         "  1  gelu: first",
         "  2  gelu: second",
-        "  3  gelus.py: a sign",
+        "  3  gelus:gelu: a sign",
     ]
 
 
@@ -68,7 +68,7 @@ def test_a_test_that_fails_on_no_wrong_version_is_named(outcome):
 
 def test_a_wrong_version_that_every_test_passes_is_named():
     assert table(change=("passed", "unfit", "passed")).problems() == [
-        "test_gelus.py: no test notices gelus.py: a sign"
+        "test_gelus.py: no test notices gelus:gelu: a sign"
     ]
 
 
@@ -94,7 +94,7 @@ def test_a_test_that_the_right_package_does_not_pass_is_named(outcome):
 
 def test_tests_that_cannot_be_run_are_named():
     assert table(change=Result({}, "SyntaxError")).problems() == [
-        "test_gelus.py cannot be run on gelus.py: a sign: SyntaxError"
+        "test_gelus.py cannot be run on gelus:gelu: a sign: SyntaxError"
     ]
 
 
@@ -104,7 +104,7 @@ def test_the_module_is_named_with_its_folder():
     assert str(found).startswith("shapes/test_gelus.py, 1 tests\n")
     assert found.problems() == [
         "shapes/test_gelus.py: test_a has been seen to fail on no wrong version",
-        "shapes/test_gelus.py: no test notices gelus.py: a sign",
+        "shapes/test_gelus.py: no test notices gelus:gelu: a sign",
     ]
 
 
@@ -114,10 +114,13 @@ def test_the_exit_status_tells_whether_something_is_wrong(monkeypatch, capsys, o
     monkeypatch.setattr(command, "subjects_named", lambda names: [Subject("gelus", (CHANGE,))])
     results = [Result({"test_a": "passed"}), Result({"test_a": outcome})]
     monkeypatch.setattr(command, "results_of", lambda trials: results)
+    monkeypatch.setattr(command, "problems_of", lambda changes: [])
     assert command.main(["gelus"]) == status
     shown = capsys.readouterr().out
     assert "1 tests, 0 wrong versions of 0 layers, 1 changed lines, 0 s" in shown
-    assert ("problem: test_gelus.py: no test notices gelus.py: a sign\n" in shown) == (status == 1)
+    assert ("problem: test_gelus.py: no test notices gelus:gelu: a sign\n" in shown) == (
+        status == 1
+    )
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(capsys):
@@ -125,3 +128,12 @@ def test_an_unknown_name_is_refused_with_those_there_are(capsys):
     error = capsys.readouterr().err
     assert error.startswith("no wrong versions for tests of 'Gelu'; there are some for activations")
     assert "GPT2Block, LayerNorm" in error
+
+
+def test_changes_that_cannot_be_made_are_named_before_anything_is_run(monkeypatch, capsys):
+    monkeypatch.setattr(
+        command, "subjects_named", lambda names: [Subject("gelus", (CHANGE, CHANGE))]
+    )
+    assert command.main([]) == 2
+    error = capsys.readouterr().err
+    assert error == 2 * f"{CHANGE.where}: gelus:gelu: a sign: there is no gelus.py\n"

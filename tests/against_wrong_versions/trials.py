@@ -14,7 +14,7 @@ import pytest
 
 from tests.against_wrong_versions.wrongs import (
     ROOT,
-    Change,
+    SOURCE,
     Replacement,
     Wrong,
     put_in_front,
@@ -37,11 +37,13 @@ class Trial:
         tests: The module of tests, as `path_of` takes it.
         wrong: What is wrong; None for the package as it is.
         select: Which tests to run, as pytest's `-k` takes it; all of them if empty.
+        stop: Whether the first test that fails is the last that is run.
     """
 
     tests: str
     wrong: Wrong | None = None
     select: str = ""
+    stop: bool = False
 
 
 def run(trial: Trial, folder: Path) -> None:
@@ -55,13 +57,14 @@ def run(trial: Trial, folder: Path) -> None:
         os.dup2(printed.fileno(), 1)
         os.dup2(printed.fileno(), 2)
     for name in list(sys.modules):
-        if name.split(".")[0] in ("transformer_layers", "layer_checks"):
+        if (SOURCE / name.split(".")[0]).is_dir():
             del sys.modules[name]
-    if isinstance(trial.wrong, Change):
+    if trial.wrong is not None and not isinstance(trial.wrong, Replacement):
         put_in_front(trial.wrong, folder)
     options = ["--quiet", "--tb=native", "--capture=no", "-p", "no:cacheprovider"]
     options += ["--disable-plugin-autoload", "--basetemp", str(folder / "tmp")]
     options += ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), "-k", trial.select]
+    options += ["--exitfirst"] if trial.stop else []
     path = TESTS / path_of(trial.tests)
     with (folder / "records").open("w", buffering=1) as file:
         recorder = Recorder(file, trial.wrong)
@@ -72,7 +75,8 @@ def path_of(tests: str) -> str:
     """The path of a module of tests below their folder.
 
     Args:
-        tests: The module without `test_`, as `masks`; one in a folder as `gpt2/files/weights`.
+        tests: The module without `test_`, as `masks`; one in a folder as `gpt2/files/weights`, one
+            of another package as `../agreement/agreement`.
     """
     folder, slash, module = tests.rpartition("/")
     return f"{folder}{slash}test_{module}.py"

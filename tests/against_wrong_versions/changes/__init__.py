@@ -1,8 +1,9 @@
 """Lines that are wrong, for tests that no wrong version of a whole layer makes fail.
 
-By module of tests, as `path_of` in `trials.py` takes it. To add one, give the module of
-`transformer_layers`, a few words, the text (which must occur there once) and what stands in its
-place.
+By module of tests, as `path_of` in `trials.py` takes it. To add one, give the module
+of `transformer_layers` and the function, a few words, the text (which must occur there once) and
+what stands in its place. What a generic operator makes (`mutants.py`) needs no line here, unless
+a test would fail on nothing else.
 """
 
 from tests.against_wrong_versions.changes.checkpoints import CHECKPOINTS

@@ -1,169 +1,96 @@
 """Lines of reading and writing checkpoints that are wrong, by module of tests."""
 
-from tests.against_wrong_versions.wrongs import Change
+from tests.against_wrong_versions.wrongs import Change, Function
+
+_parse_json_object = Function("gpt2/files/json_file:parse_json_object")
+_open_tensors = Function("gpt2/files/safetensors_file:open_tensors")
+_require_shape = Function("gpt2/files/weights:_require_shape")
+_config_text = Function("gpt2/files/config_file:config_text")
+_find_folder = Function("gpt2/files/folder:find_folder")
+_open_shards = Function("gpt2/files/folder:_open_shards")
+_read_checkpoint = Function("gpt2/files/checkpoint:read_checkpoint")
+_read_json_object = Function("gpt2/files/json_file:read_json_object")
+_read = Function("gpt2/files/safetensors_file:StoredTensor.read")
+_weight_shapes = Function("gpt2/files/weights:weight_shapes")
+_without_prefix_and_masks = Function("gpt2/files/weights:without_prefix_and_masks")
+_mask = Function("gpt2/files/weights:_MASK")
+_require_weights = Function("gpt2/files/weights:require_weights")
+_require_one_dtype = Function("gpt2/files/weights:_require_one_dtype")
+_with_first_names = Function("gpt2/files/config_file:_with_first_names")
+_config_file_config_of = Function("gpt2/files/config_file:config_of")
+_dropout = Function("gpt2/files/config_file:_dropout")
+_computed = Function("gpt2/files/config_file:_COMPUTED")
+_number = Function("gpt2/files/config_file:_number")
+_hub_name = Function("gpt2/files/folder:_HUB_NAME")
+_fetch = Function("gpt2/files/folder:_fetch")
+_open_weights = Function("gpt2/files/folder:open_weights")
+_shard = Function("gpt2/files/folder:_SHARD")
+_read_places = Function("gpt2/files/folder:_read_places")
+_is_tied = Function("gpt2/files/checkpoint:_is_tied")
+_checkpoint_config_of = Function("gpt2/files/checkpoint:_config_of")
+_from_pretrained = Function("gpt2/model:GPT2.from_pretrained")
+_write_checkpoint = Function("gpt2/files/checkpoint:write_checkpoint")
+_saving = Function("gpt2/files/aside:saving", "empty")
+_remove = Function("gpt2/files/aside:_remove", "left_is_removed or threads")
+_locked = Function("gpt2/files/aside:_locked", "another_is_writing")
 
 # What more than one module of tests is held against.
-_THE_LAST_OF_TWO_EQUAL_KEYS = Change(
-    "gpt2/files/json_file",
-    "the last of two equal keys",
-    "object_pairs_hook=_without_repeats, ",
-    "",
+_THE_LAST_OF_TWO_EQUAL_KEYS = _parse_json_object(
+    "the last of two equal keys", "object_pairs_hook=_without_repeats, ", ""
 )
-_TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN = Change(
-    "gpt2/files/json_file",
-    "too deep for an error of its own",
-    "except (ValueError, RecursionError) as error:",
-    "except ValueError as error:",
+_TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN = _parse_json_object(
+    "too deep for an error of its own", "(ValueError, RecursionError)", "ValueError"
 )
-_ERRORS_OF_OPENING_PASSED_ON = Change(
-    "gpt2/files/safetensors_file",
-    "errors of opening passed on",
-    "    with _naming(path):\n        opened",
-    "    if path.name:\n        opened",
+_ERRORS_OF_OPENING_PASSED_ON = _open_tensors(
+    "errors of opening passed on", "with _naming(path)", "if path.name"
 )
-_SHAPES_OF_OTHER_SIZES_NOT_NOTICED = Change(
-    "gpt2/files/weights",
-    "shapes of other sizes not noticed",
-    "    if found == expected:\n",
-    "    if len(found) == len(expected):\n",
+_SHAPES_OF_OTHER_SIZES_NOT_NOTICED = _require_shape(
+    "shapes of other sizes not noticed", "found == expected:", "len(found) == len(expected):"
 )
-_EPSILON_NOT_WRITTEN = Change(
-    "gpt2/files/config_file",
-    "epsilon not written",
-    '        "layer_norm_epsilon": config.layer_norm_epsilon,\n',
-    "",
+_EPSILON_NOT_WRITTEN = _config_text(
+    "epsilon not written", '        "layer_norm_epsilon": config.layer_norm_epsilon,\n', ""
 )
-_THE_PATH_AS_IT_WAS_GIVEN = Change(
-    "gpt2/files/folder",
-    "the path as it was given",
-    "        return Path(name_or_folder)\n    if os.path.isfile",
-    "        return name_or_folder\n    if os.path.isfile",
+_THE_PATH_AS_IT_WAS_GIVEN = _find_folder(
+    "the path as it was given", "Path(name_or_folder)", "name_or_folder"
 )
-_THE_LAST_SHARD_ONLY = Change(
-    "gpt2/files/folder",
-    "the last shard only",
-    "        tensors |= found\n",
-    "        tensors = found\n",
-)
-_HEAD_NOT_COMPARED = Change(
-    "gpt2/files/checkpoint",
-    "head not compared",
-    "if head is not None and not _is_tied(",
-    "if head is None and _is_tied(",
+_THE_LAST_SHARD_ONLY = _open_shards("the last shard only", "|= found", "= found")
+_HEAD_NOT_COMPARED = _read_checkpoint(
+    "head not compared", "head is not None and not", "head is None and"
 )
 
 _JSON_FILE = (
-    Change(
-        "gpt2/files/json_file",
-        "read as Latin-1",
-        "content.decode()",
-        'content.decode("latin-1")',
-    ),
-    Change(
-        "gpt2/files/json_file",
-        "UTF-16 guessed",
-        "            content.decode(), object",
-        "            content, object",
-    ),
-    Change(
-        "gpt2/files/json_file",
-        "a folder is there",
-        "if not os.path.isfile(path):",
-        "if not os.path.exists(path):",
-    ),
-    Change(
-        "gpt2/files/json_file",
-        "read whole, whatever its size",
-        "file.read(_LARGEST + 1)",
-        "file.read()",
-    ),
-    Change(
-        "gpt2/files/json_file",
-        "size not checked",
-        "if len(content) > _LARGEST:",
-        "if len(content) < 0:",
-    ),
-    Change(
-        "gpt2/files/json_file",
-        "largest size refused",
-        "if len(content) > _LARGEST:",
-        "if len(content) >= _LARGEST:",
-    ),
+    _parse_json_object("read as Latin-1", "decode()", 'decode("latin-1")'),
+    _parse_json_object("UTF-16 guessed", ".decode()", ""),
+    _read_json_object("a folder is there", "isfile", "exists"),
+    _read_json_object("read whole, whatever its size", "_LARGEST + 1", ""),
+    _read_json_object("size not checked", "> _LARGEST", "< 0"),
+    _read_json_object("largest size refused", "> _LARGEST", ">= _LARGEST"),
     _THE_LAST_OF_TWO_EQUAL_KEYS,
-    Change(
-        "gpt2/files/json_file",
-        "NaN is a number",
-        ", parse_constant=_refuse_constant",
-        "",
-    ),
     _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
-    Change(
-        "gpt2/files/json_file",
-        "lists are objects",
-        "if not isinstance(value, dict):",
-        "if not isinstance(value, dict | list):",
-    ),
-    Change(
-        "gpt2/files/json_file",
-        "shown at any length",
-        "return _repr.repr(value)",
-        "return repr(value)",
-    ),
-    Change(
-        "gpt2/files/json_file",
+    _parse_json_object("lists are objects", ", dict", ", dict | list"),
+    Change("gpt2/files/json_file:shown", "shown at any length", "_repr.", ""),
+    _parse_json_object(
         "the error does not name the file",
-        'raise ValueError(f"{path}: cannot be read as JSON: {error}") from error',
-        'raise ValueError(f"cannot be read as JSON: {error}") from error',
+        'f"{path}: cannot be read as JSON: {error}"',
+        'f"cannot be read as JSON: {error}"',
     ),
 )
 
 _SAFETENSORS_FILE = (
-    Change(
-        "gpt2/files/safetensors_file",
-        "float16 for bfloat16",
-        '"BF16": torch.bfloat16',
-        '"BF16": torch.float16',
-    ),
-    Change(
-        "gpt2/files/safetensors_file",
-        "other dtypes are float32",
-        "_FLOATING.get(dtype, dtype)",
-        "_FLOATING.get(dtype, torch.float32)",
-    ),
-    Change(
-        "gpt2/files/safetensors_file",
-        "shape is a list",
-        "tuple(part.get_shape())",
-        "part.get_shape()",
-    ),
-    Change(
-        "gpt2/files/safetensors_file",
-        "the first tensor for every name",
-        "self.file.get_tensor(self.name)",
-        "self.file.get_tensor(next(iter(self.file.keys())))",
-    ),
-    Change("gpt2/files/safetensors_file", "mapped", ', backend="pread"', ""),
-    Change(
-        "gpt2/files/safetensors_file",
-        "errors of reading passed on",
-        "        with _naming(self.path):\n            return",
-        "        if self.name:\n            return",
-    ),
+    Change("gpt2/files/safetensors_file:_FLOATING", "float16 for bfloat16", "bfloat16", "float16"),
+    _open_tensors("other dtypes are float32", ", dtype", ", torch.float32"),
+    _open_tensors("shape is a list", "tuple(part.get_shape())", "part.get_shape()"),
+    _read("the first tensor for every name", "self.name", "next(iter(self.file.keys()))"),
+    _read("errors of reading passed on", "with _naming(self.path)", "if self.name"),
     _ERRORS_OF_OPENING_PASSED_ON,
-    Change(
-        "gpt2/files/safetensors_file",
+    _open_tensors(
         "the last of two tensors of one name",
-        '            parse_json_object(raw.read(int.from_bytes(raw.read(8), "little")), path)\n',
-        "            raw.read(8)\n",
+        'parse_json_object(raw.read(int.from_bytes(raw.read(8), "little")), path)',
+        "raw.read(8)",
     ),
+    _open_tensors("length of the header read from the wrong end", '"little"', '"big"'),
     Change(
-        "gpt2/files/safetensors_file",
-        "length of the header read from the wrong end",
-        'raw.read(8), "little")',
-        'raw.read(8), "big")',
-    ),
-    Change(
-        "gpt2/files/safetensors_file",
+        "gpt2/files/safetensors_file:_naming",
         "the error says no remedy",
         "; download or copy it again",
         "",
@@ -171,704 +98,303 @@ _SAFETENSORS_FILE = (
 )
 
 _WEIGHTS = (
-    Change(
-        "gpt2/files/weights",
-        "query, key and value of one width",
-        '"attn.c_attn.weight": (d, 3 * d)',
-        '"attn.c_attn.weight": (d, d)',
+    _weight_shapes("query, key and value of one width", ", 3 * d", ", d"),
+    _weight_shapes(
+        "last norm before the blocks", "    for i", '    yield "ln_f.weight", (d,)\n    for i'
     ),
-    Change(
-        "gpt2/files/weights",
-        "last norm before the blocks",
-        '    yield "wpe.weight", (config.n_positions, d)\n',
-        '    yield "wpe.weight", (config.n_positions, d)\n    yield "ln_f.weight", (d,)\n',
+    _weight_shapes("one more block", "n_layer", "n_layer + 1"),
+    _without_prefix_and_masks("prefix removed from some keys", "all", "any"),
+    _without_prefix_and_masks("prefix kept where there is a head", "or key == HEAD ", ""),
+    _without_prefix_and_masks(
+        "two heads of one name", "key if key == PREFIX + HEAD else key", "key"
     ),
-    Change(
-        "gpt2/files/weights",
-        "one more block",
-        "range(config.n_layer)",
-        "range(config.n_layer + 1)",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "prefix removed from some keys",
-        "if all(key.startswith(PREFIX) or key == HEAD for key in stored):",
-        "if any(key.startswith(PREFIX) or key == HEAD for key in stored):",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "prefix kept where there is a head",
-        "if all(key.startswith(PREFIX) or key == HEAD for key in stored):",
-        "if all(key.startswith(PREFIX) for key in stored):",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "two heads of one name",
-        "key if key == PREFIX + HEAD else key.removeprefix(PREFIX): value",
-        "key.removeprefix(PREFIX): value",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "masks kept",
-        "if not _MASK.fullmatch(key)}",
-        "if key}",
-    ),
-    Change(
-        "gpt2/files/weights",
+    _without_prefix_and_masks("masks kept", "not _MASK.fullmatch(key)", "key"),
+    _mask(
         "masks of ten blocks",
-        r"h\.[0-9]+\.attn",
-        r"h\.[0-9]\.attn",
+        'r"h\\.[0-9]+\\.attn\\.(masked_)?bias"',
+        'r"h\\.[0-9]\\.attn\\.(masked_)?bias"',
     ),
-    Change(
-        "gpt2/files/weights",
-        "what begins as a mask left out",
-        "_MASK.fullmatch(key)",
-        "_MASK.match(key)",
-    ),
-    Change(
-        "gpt2/files/weights",
+    _without_prefix_and_masks("what begins as a mask left out", "fullmatch", "match"),
+    _mask(
         "every bias of the attention is a mask",
-        r"attn\.(masked_)?bias",
-        r"attn\..*bias",
+        'r"h\\.[0-9]+\\.attn\\.(masked_)?bias"',
+        'r"h\\.[0-9]+\\.attn\\..*bias"',
     ),
-    Change(
-        "gpt2/files/weights",
-        "missing keys not noticed",
-        "    if missing:\n",
-        "    if len(missing) > len(found) > 0:\n",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "no key more than were found",
-        "len(found) + 1",
-        "len(found)",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "unknown keys not noticed",
-        "    if unknown:\n",
-        "    if not expected:\n",
-    ),
+    _require_weights("missing keys not noticed", "missing:", "len(missing) > len(found) > 0:"),
+    _require_weights("no key more than were found", "(found) + 1", "(found)"),
+    _require_weights("unknown keys not noticed", "unknown:", "not expected:"),
     _SHAPES_OF_OTHER_SIZES_NOT_NOTICED,
-    Change(
-        "gpt2/files/weights",
+    _require_shape(
         "shapes that hold as many numbers",
-        "    if found == expected:\n",
-        "    if torch.Size(found).numel() == torch.Size(expected).numel():\n",
+        "found == expected:",
+        "torch.Size(found).numel() == torch.Size(expected).numel():",
     ),
-    Change(
-        "gpt2/files/weights",
-        "transposed whatever the shape",
-        "if found == expected[::-1]:",
-        "if found != expected:",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "bfloat16 refused",
-        "torch.float16, torch.bfloat16)",
-        "torch.float16)",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "any dtype",
-        "if dtype not in _DTYPES:",
-        "if not dtype:",
-    ),
-    Change(
-        "gpt2/files/weights",
-        "two dtypes",
-        "if dtype != first:",
-        "if not first:",
-    ),
-    Change(
-        "gpt2/files/weights",
+    _require_shape("transposed whatever the shape", "== expected[::-1]", "!= expected"),
+    Change("gpt2/files/weights:_DTYPES", "bfloat16 refused", ", torch.bfloat16", ""),
+    _require_one_dtype("any dtype", "dtype not in _DTYPES", "not dtype"),
+    _require_one_dtype("two dtypes", "dtype !=", "not"),
+    _require_one_dtype(
         "wider dtypes after the first",
-        "if dtype != first:",
-        "if isinstance(dtype, str) or dtype.itemsize > first.itemsize:",
+        "dtype != first",
+        "isinstance(dtype, str) or dtype.itemsize > first.itemsize",
     ),
 )
 
 _CONFIG_FILE = (
     Change(
-        "gpt2/files/config_file",
+        "gpt2/files/config_file:_SECOND_NAMES",
         "width and positions exchanged",
-        '"hidden_size": "n_embd",\n    "max_position_embeddings": "n_positions",',
-        '"hidden_size": "n_positions",\n    "max_position_embeddings": "n_embd",',
+        '"n_embd",\n    "max_position_embeddings": "n_positions"',
+        '"n_positions",\n    "max_position_embeddings": "n_embd"',
     ),
-    Change(
-        "gpt2/files/config_file",
-        "second names not known",
-        "return {_SECOND_NAMES.get(name, name): value",
-        "return {name: value",
+    _with_first_names("second names not known", "_SECOND_NAMES.get(name, name)", "name"),
+    _with_first_names("the last of two names", "in entries and first in entries", "== first"),
+    _config_file_config_of("dropout not read", "dropout=", "dropout=0.1 + 0 * "),
+    _config_file_config_of(
+        "epsilon not read", '_number("layer_norm_epsilon", entries, 1e-5)', "1e-5"
     ),
+    _config_file_config_of("epsilon of another library", "1e-5", "1e-6"),
+    _dropout("no dropout where none is named", "entries, 0.1", "entries, 0.0"),
+    _config_file_config_of("sizes have no defaults", "_SIZES if name in entries", "_SIZES"),
+    _config_file_config_of("no model_type needed", '"model_type"', '"model_type", "gpt2"'),
+    _config_file_config_of("any model_type", 'entries.get("model_type") != "gpt2"', "not entries"),
+    _computed("GELU without the tanh", '"gelu_pytorch_tanh"', '"gelu_pytorch_tanh", "gelu"'),
+    _computed("one name of the activation", ', "gelu_pytorch_tanh"', ","),
     Change(
-        "gpt2/files/config_file",
-        "the last of two names",
-        "if second in entries and first in entries:",
-        "if second == first:",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "dropout not read",
-        "dropout=_dropout(entries),",
-        "dropout=0.1 + 0 * _dropout(entries),",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "epsilon not read",
-        '_number("layer_norm_epsilon", entries, 1e-5)',
-        "1e-5",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "epsilon of another library",
-        '_number("layer_norm_epsilon", entries, 1e-5)',
-        '_number("layer_norm_epsilon", entries, 1e-6)',
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "no dropout where none is named",
-        "_number(name, entries, 0.1)",
-        "_number(name, entries, 0.0)",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "sizes have no defaults",
-        "for name in _SIZES if name in entries}",
-        "for name in _SIZES}",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "no model_type needed",
-        'if entries.get("model_type") != "gpt2":',
-        'if entries.get("model_type", "gpt2") != "gpt2":',
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "any model_type",
-        'if entries.get("model_type") != "gpt2":',
-        "if not entries:",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "GELU without the tanh",
-        '("gelu_new", "gelu_pytorch_tanh")',
-        '("gelu_new", "gelu_pytorch_tanh", "gelu")',
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "one name of the activation",
-        '("gelu_new", "gelu_pytorch_tanh")',
-        '("gelu_new",)',
-    ),
-    Change(
-        "gpt2/files/config_file",
+        "gpt2/files/config_file:_require_computed",
         "1 is True",
-        "type(value) is type(each) and value == each",
-        "value == each",
+        "type(value) is type(each) and ",
+        "",
     ),
-    Change(
-        "gpt2/files/config_file",
-        "no other width of the feed-forward network",
-        "(None, 4 * config.n_embd)",
-        "(None,)",
+    _config_file_config_of(
+        "no other width of the feed-forward network", ", 4 * config.n_embd", ","
     ),
-    Change(
-        "gpt2/files/config_file",
-        "any width of the feed-forward network",
-        ', "n_inner": (None, 4 * config.n_embd)}',
-        "}",
+    _config_file_config_of(
+        "any width of the feed-forward network", ', "n_inner": (None, 4 * config.n_embd)', ""
     ),
-    Change(
-        "gpt2/files/config_file",
+    _config_file_config_of(
         "options that are not known refused",
-        "        for name, values in computed.items():\n            if name in entries:\n",
-        "        for name in entries.keys() - {*_SIZES, *_DROPOUTS, 'layer_norm_epsilon'}:\n"
-        "            values = computed.get(name, ('gpt2',))\n            if name:\n",
+        ", values in computed.items():\n            if name in entries",
+        " in entries.keys() - {*_SIZES, *_DROPOUTS, 'layer_norm_epsilon'}:\n"
+        "            values = computed.get(name, ('gpt2',))\n"
+        "            if name",
     ),
-    Change(
-        "gpt2/files/config_file",
-        "three dropouts",
-        "if len(set(shares.values())) != 1:",
-        "if len(shares) != 3:",
-    ),
-    Change(
-        "gpt2/files/config_file",
+    _dropout("three dropouts", "(set(shares.values())) != 1", "(shares) != 3"),
+    _dropout(
         "dropouts compared as text",
-        "if len(set(shares.values())) != 1:",
-        "if len({str(entries.get(name, 0.1)) for name in _DROPOUTS}) != 1:",
+        "set(shares.values())",
+        "{str(entries.get(name, 0.1)) for name in _DROPOUTS}",
     ),
     Change(
-        "gpt2/files/config_file",
+        "gpt2/files/config_file:_size",
         "sizes of any length",
-        "if isinstance(value, int) and value >= 2**31:",
-        "if value is None:",
+        "isinstance(value, int) and value >= 2**31",
+        "value is None",
     ),
-    Change(
-        "gpt2/files/config_file",
-        "True is a number",
-        "isinstance(value, int | float) and not isinstance(value, bool)",
-        "isinstance(value, int | float)",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "infinity is a number",
-        "if not is_number or not abs(value) <= sys.float_info.max:",
-        "if not is_number:",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "the error does not name the file",
-        'raise ValueError(f"{path}: {error}") from error',
-        "raise",
+    _number("True is a number", " and not isinstance(value, bool)", ""),
+    _number("infinity is a number", " or not abs(value) <= sys.float_info.max", ""),
+    _config_file_config_of(
+        "the error does not name the file", ' ValueError(f"{path}: {error}") from error', ""
     ),
     # Writing
-    Change(
-        "gpt2/files/config_file",
+    _config_text(
         "one dropout written",
-        "**dict.fromkeys(_DROPOUTS, config.dropout),",
-        '"resid_pdrop": config.dropout,',
+        "**dict.fromkeys(_DROPOUTS, config.dropout)",
+        '"resid_pdrop": config.dropout',
     ),
     _EPSILON_NOT_WRITTEN,
-    Change(
-        "gpt2/files/config_file",
-        "float32 whatever the dtype",
-        'str(dtype).removeprefix("torch.")',
-        '"float32"',
+    _config_text("float32 whatever the dtype", 'str(dtype).removeprefix("torch.")', '"float32"'),
+    _config_text(
+        "tokens between texts left to the default", " if config.vocab_size == 50257 else None", ""
     ),
-    Change(
-        "gpt2/files/config_file",
-        "tokens between texts left to the default",
-        "end_of_text = 50256 if config.vocab_size == 50257 else None",
-        "end_of_text = 50256",
-    ),
-    Change(
-        "gpt2/files/config_file",
-        "tokens between texts of larger vocabularies",
-        "if config.vocab_size == 50257 else",
-        "if config.vocab_size >= 50257 else",
-    ),
+    _config_text("tokens between texts of larger vocabularies", "vocab_size ==", "vocab_size >="),
 )
 
 _FOLDER = (
-    Change(
-        "gpt2/files/folder",
+    _find_folder(
         "a Path is a name on the hub",
-        "if isinstance(name_or_folder, str) and _HUB_NAME.fullmatch(name_or_folder):",
-        "if _HUB_NAME.fullmatch(os.fspath(name_or_folder)):",
+        "isinstance(name_or_folder, str) and _HUB_NAME.fullmatch(name_or_folder)",
+        "_HUB_NAME.fullmatch(os.fspath(name_or_folder))",
     ),
-    Change(
-        "gpt2/files/folder",
-        "what begins as a name is one",
-        "_HUB_NAME.fullmatch(",
-        "_HUB_NAME.match(",
-    ),
-    Change(
-        "gpt2/files/folder",
+    _find_folder("what begins as a name is one", "fullmatch", "match"),
+    _hub_name(
         "no underscores in names",
-        r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?",
-        r"[A-Za-z0-9][A-Za-z0-9.-]*(/[A-Za-z0-9.-]+)?",
+        'r"[A-Za-z0-9][\\w.-]*(/[\\w.-]+)?"',
+        'r"[A-Za-z0-9][A-Za-z0-9.-]*(/[A-Za-z0-9.-]+)?"',
     ),
-    Change(
-        "gpt2/files/folder",
+    _hub_name(
         "names with an owner only",
-        r"(/[\w.-]+)?",
-        r"(/[\w.-]+)",
+        'r"[A-Za-z0-9][\\w.-]*(/[\\w.-]+)?"',
+        'r"[A-Za-z0-9][\\w.-]*(/[\\w.-]+)"',
     ),
     _THE_PATH_AS_IT_WAS_GIVEN,
-    Change(
-        "gpt2/files/folder",
+    _find_folder(
         "a file for its folder",
-        "    if os.path.isfile(name_or_folder):\n        raise ValueError(",
-        "    if os.path.isfile(name_or_folder):\n"
-        "        return Path(name_or_folder).parent\n        raise ValueError(",
+        "raise ValueError",
+        "return Path(name_or_folder).parent\n        raise ValueError",
     ),
-    Change(
-        "gpt2/files/folder",
-        "everything fetched",
-        'snapshot_download(name, allow_patterns=[CONFIG, "model*.safetensors", INDEX])',
-        "snapshot_download(name)",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "no shards fetched",
-        '"model*.safetensors"',
-        "WEIGHTS",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "some errors of the hub passed on",
-        "    except Exception as error:",
-        "    except FileNotFoundError as error:",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "errors of the hub passed on",
-        "    except Exception as error:",
-        "    except NotImplementedError as error:",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "all lines of the hub's error",
-        'str(error).strip().partition("\\n")[0]',
-        "str(error).strip()",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "the package taken for granted",
-        "    except ImportError as error:",
-        "    except NotImplementedError as error:",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "links not followed",
-        "        if os.path.isfile(weights):\n",
-        "        if os.path.isfile(weights) and not os.path.islink(weights):\n",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "the index first",
-        "        if os.path.isfile(weights):\n",
-        "        if os.path.isfile(weights) and not os.path.isfile(index):\n",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "a folder in the place of the weights",
-        "        if os.path.isfile(weights):\n",
-        "        if os.path.exists(weights):\n",
-    ),
+    _fetch("no shards fetched", '"model*.safetensors"', "WEIGHTS"),
+    _fetch("some errors of the hub passed on", "Exception", "FileNotFoundError"),
+    _fetch("errors of the hub passed on", "Exception", "NotImplementedError"),
+    _fetch("all lines of the hub's error", '.partition("\\n")[0]', ""),
+    _fetch("the package taken for granted", "ImportError", "NotImplementedError"),
+    _open_weights("links not followed", "(weights):", "(weights) and not os.path.islink(weights):"),
+    _open_weights("the index first", "(weights):", "(weights) and not os.path.isfile(index):"),
+    _open_weights("a folder in the place of the weights", "isfile(weights)", "exists(weights)"),
     _THE_LAST_SHARD_ONLY,
-    Change(
-        "gpt2/files/folder",
+    _open_shards(
         "shards closed before they are read",
-        "found, _ = stack.enter_context(open_tensors(path))\n        for",
-        "with open_tensors(path) as (found, _):\n            pass\n        for",
+        "found, _ = stack.enter_context(open_tensors(path))",
+        "with open_tensors(path) as (found, _):\n            pass",
     ),
-    Change(
-        "gpt2/files/folder",
+    _open_shards(
         "missing shards not noticed",
-        "        if not os.path.isfile(path):\n            raise FileNotFoundError(",
-        "        if not os.path.isfile(path):\n            continue\n"
-        "            raise FileNotFoundError(",
+        "raise FileNotFoundError",
+        "continue\n            raise FileNotFoundError",
     ),
-    Change(
-        "gpt2/files/folder",
-        "tensors of other shards pass",
-        "if places.get(name) != shard:",
-        "if name not in places:",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "tensors that the index does not name pass",
-        "if places.get(name) != shard:",
-        "if places.get(name, shard) != shard:",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "tensors that are nowhere pass",
-        "        if name not in tensors:\n",
-        "        if not tensors:\n",
-    ),
-    Change(
-        "gpt2/files/folder",
+    _open_shards("tensors of other shards pass", "places.get(name) != shard", "name not in places"),
+    _open_shards("tensors that the index does not name pass", "get(name)", "get(name, shard)"),
+    _open_shards("tensors that are nowhere pass", "name not in", "not"),
+    _shard(
         "any file of the folder, and others",
-        r'r"[^/\\:\0]+\.safetensors"',
-        r'r"[^\0]+\.safetensors"',
+        'r"[^/\\\\:\\0]+\\.safetensors"',
+        'r"[^\\0]+\\.safetensors"',
     ),
-    Change(
-        "gpt2/files/folder",
-        "other drives",
-        r"[^/\\:\0]+",
-        r"[^/\\\0]+",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "what begins as a shard is one",
-        "_SHARD.fullmatch(shard)",
-        "_SHARD.match(shard)",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "names of shards taken for granted",
-        "if not isinstance(shard, str) or not _SHARD.fullmatch(shard):",
-        "if not _SHARD.fullmatch(shard):",
-    ),
-    Change(
-        "gpt2/files/folder",
-        "no map is an empty one",
-        '.get("weight_map")\n',
-        '.get("weight_map", {})\n',
-    ),
-    Change(
-        "gpt2/files/folder",
+    _shard("other drives", 'r"[^/\\\\:\\0]+\\.safetensors"', 'r"[^/\\\\\\0]+\\.safetensors"'),
+    _read_places("what begins as a shard is one", "fullmatch", "match"),
+    _read_places("names of shards taken for granted", "isinstance(shard, str) or not ", ""),
+    _read_places("no map is an empty one", '"weight_map"', '"weight_map", {}'),
+    _open_shards(
         "names of any length opened",
-        "        if not os.path.isfile(path):\n",
-        "        if path.name not in os.listdir(path.parent) and len(path.name) < 256:\n",
+        "not os.path.isfile(path)",
+        "path.name not in os.listdir(path.parent) and len(path.name) < 256",
     ),
     Change(
-        "gpt2/files/folder",
+        "gpt2/files/folder:_PICKLES",
         "pickle files by one name",
-        '(".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")',
-        '(".bin",)',
+        ', ".ckpt", ".pickle", ".pkl", ".pt", ".pth"',
+        ",",
     ),
-    Change(
-        "gpt2/files/folder",
+    _open_weights(
         "pickle files refused beside the weights",
-        "        if os.path.isfile(weights):\n",
-        "        if any(path.suffix in _PICKLES for path in folder.iterdir()):\n"
-        "            _refuse(folder)\n        elif os.path.isfile(weights):\n",
+        "os.path.isfile(weights)",
+        "any(path.suffix in _PICKLES for path in folder.iterdir()):\n"
+        "            _refuse(folder)\n"
+        "        elif os.path.isfile(weights)",
     ),
 )
 
 _CHECKPOINT = (
-    Change(
-        "gpt2/files/checkpoint",
-        "float32 whatever is stored",
-        "stored[key].read() for",
-        "stored[key].read().float() for",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "in the order of the file",
-        "for key, _ in weight_shapes(config)}",
-        "for key in stored}",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "prefix and masks kept",
-        "stored = without_prefix_and_masks(tensors)",
-        "stored = dict(tensors)",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "head not taken out",
-        "head = stored.pop(HEAD, None)",
-        "head = stored.get(HEAD)",
-    ),
+    _read_checkpoint("float32 whatever is stored", "read()", "read().float()"),
+    _read_checkpoint("in the order of the file", ", _ in weight_shapes(config)", " in stored"),
+    _read_checkpoint("prefix and masks kept", "without_prefix_and_masks", "dict"),
+    _read_checkpoint("head not taken out", "pop(HEAD, None)", "get(HEAD)"),
     _HEAD_NOT_COMPARED,
-    Change(
-        "gpt2/files/checkpoint",
+    _is_tied(
         "head nearly the same",
-        "return torch.equal(head.read().view(torch.uint8), embedding.view(torch.uint8))",
-        "return torch.allclose(head.read(), embedding, equal_nan=True)",
+        "equal(head.read().view(torch.uint8), embedding.view(torch.uint8))",
+        "allclose(head.read(), embedding, equal_nan=True)",
     ),
-    Change(
-        "gpt2/files/checkpoint",
-        "NaN is not itself",
-        "return torch.equal(head.read().view(torch.uint8), embedding.view(torch.uint8))",
-        "return torch.equal(head.read(), embedding)",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
+    _is_tied("NaN is not itself", ".view(torch.uint8), embedding.view(torch.uint8)", ", embedding"),
+    _is_tied(
         "head of another shape",
-        "    if (head.dtype, head.shape) != (embedding.dtype, tuple(embedding.shape)):",
-        "    if head.dtype != embedding.dtype:",
+        "(head.dtype, head.shape) != (embedding.dtype, tuple(embedding.shape))",
+        "head.dtype != embedding.dtype",
     ),
-    Change(
-        "gpt2/files/checkpoint",
+    _read_checkpoint(
         "weights read before they are checked",
-        "        require_weights(stored, config, source)\n        weights = {key: stored[key]."
-        "read() for key, _ in weight_shapes(config)}\n",
-        "        weights = {key: value.read() for key, value in stored.items()}\n"
-        "        require_weights(stored, config, source)\n",
+        "require_weights(stored, config, source)\n"
+        "        weights = {key: stored[key].read() for key, _ in "
+        "weight_shapes(config)}",
+        "weights = {key: value.read() for key, value in stored.items()}\n"
+        "        require_weights(stored, config, source)",
     ),
-    Change(
-        "gpt2/files/checkpoint",
-        "weights not checked",
-        "        require_weights(stored, config, source)\n",
-        "",
+    _read_checkpoint(
+        "weights not checked", "        require_weights(stored, config, source)\n", ""
     ),
-    Change(
-        "gpt2/files/checkpoint",
-        "sizes looked for in another file",
-        "path = folder / CONFIG\n",
-        "path = folder / CONFIG.upper()\n",
-    ),
-    Change(
-        "gpt2/model",
-        "left in training mode",
-        "return model.eval()",
-        "return model",
-    ),
-    Change(
-        "gpt2/model",
+    _checkpoint_config_of("sizes looked for in another file", "/ CONFIG", "/ CONFIG.upper()"),
+    _from_pretrained("left in training mode", ".eval()", ""),
+    _from_pretrained(
         "weights copied into float32",
-        "model.load_state_dict(weights, assign=True)",
-        "model.to_empty(device='cpu').load_state_dict(weights)",
+        "load_state_dict(weights, assign=True)",
+        "to_empty(device='cpu').load_state_dict(weights)",
     ),
     # Writing
-    Change(
-        "gpt2/files/checkpoint",
+    _write_checkpoint(
         "weights not checked before they are written",
         '    require_weights(weights, config, "weights")\n',
         "",
     ),
-    Change(
-        "gpt2/files/checkpoint",
+    _write_checkpoint(
         "weights on the meta device",
-        "if any(weight.is_meta for weight in weights.values()):",
-        "if not weights:",
+        "any(weight.is_meta for weight in weights.values())",
+        "not weights",
     ),
-    Change(
-        "gpt2/files/checkpoint",
+    _write_checkpoint(
         "folder made before the check",
-        '    require_weights(weights, config, "weights")\n',
-        '    Path(folder).mkdir(exist_ok=True)\n    require_weights(weights, config, "weights")\n',
+        "require_weights",
+        "Path(folder).mkdir(exist_ok=True)\n    require_weights",
     ),
-    Change(
-        "gpt2/files/checkpoint",
-        "keys without the prefix",
-        "stored = {PREFIX + key: weight",
-        "stored = {key: weight",
+    _write_checkpoint("keys without the prefix", "PREFIX + ", ""),
+    _write_checkpoint("no format named", '"format": "pt", ', ""),
+    _write_checkpoint("no config in the weights", ", CONFIG: text", ""),
+    _write_checkpoint(
+        "weights written over in their place", "unfinished / WEIGHTS", "Path(folder) / WEIGHTS"
     ),
-    Change("gpt2/files/checkpoint", "no format named", '"format": "pt", ', ""),
-    Change("gpt2/files/checkpoint", "no config in the weights", ", CONFIG: text}", "}"),
-    Change(
-        "gpt2/files/checkpoint",
-        "weights written over in their place",
-        "write_tensors(unfinished / WEIGHTS,",
-        "write_tensors(Path(folder) / WEIGHTS,",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "config written over in its place",
-        "(unfinished / CONFIG).write_text(",
-        "(Path(folder) / CONFIG).write_text(",
+    _write_checkpoint(
+        "config written over in its place", "unfinished / CONFIG", "Path(folder) / CONFIG"
     ),
     # A config that the weights hold
-    Change(
-        "gpt2/files/checkpoint",
+    _checkpoint_config_of(
         "the config beside the weights counts",
-        "if beside is None or beside == config:\n        return config",
-        "if beside is not None:\n        return beside",
+        "None or beside == config:\n        return config",
+        "not None:\n        return beside",
     ),
-    Change(
-        "gpt2/files/checkpoint",
-        "another config passes",
-        "if beside is None or beside == config:",
-        "if True:",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "the config beside the weights is needed",
-        "if beside is None or beside == config:",
-        "if beside == config:",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "any config that was left counts",
-        "if any(_config_in(left) == config for left",
-        "if any(_config_in(left) for left",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "all sizes in the error",
-        " if a != b)",
-        ")",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "read only once",
-        "if pause == PAUSES[-1]:",
-        "if pause == PAUSES[0]:",
-    ),
-    Change(
-        "gpt2/files/checkpoint",
-        "weights that were replaced not noticed",
-        "if not stored.are_in_place():",
-        "if not stored.opened:",
-    ),
+    _checkpoint_config_of("another config passes", "beside is None or beside == config", "True"),
+    _checkpoint_config_of("the config beside the weights is needed", "is None or beside ==", "=="),
+    _checkpoint_config_of("any config that was left counts", "== config ", ""),
+    _checkpoint_config_of("all sizes in the error", " if a != b", ""),
+    Change("gpt2/files/checkpoint:_open", "read only once", "PAUSES[-1]", "PAUSES[0]"),
+    _checkpoint_config_of("weights that were replaced not noticed", "are_in_place()", "opened"),
     _EPSILON_NOT_WRITTEN,
     _THE_PATH_AS_IT_WAS_GIVEN,
     _THE_LAST_SHARD_ONLY,
 )
 
 _ASIDE = (
-    Change("gpt2/files/aside", "parents not made", "parents=True, ", ""),
-    Change(
-        "gpt2/files/aside",
-        "the working directory",
-        "    require_named(folder)\n",
-        "",
-        select="empty",
+    _saving("the working directory", "    require_named(folder)\n", ""),
+    _remove("what others left stays", 'glob("*")}', "glob('*')}\n    return"),
+    _remove(
+        "everything in the folder removed", "reversed(pair)", "names", select="left_is_removed"
     ),
+    _locked("what another is writing removed", "LOCK_EX", "LOCK_SH"),
+    _locked("cleaned without a lock", "yield locked", "yield True", select="no_locks"),
     Change(
-        "gpt2/files/aside",
-        "what others left stays",
-        '    names = {path.name for path in unfinished.glob("*")}\n',
-        "    names = {path.name for path in unfinished.glob('*')}\n    return\n",
-        select="left_is_removed or threads",
-    ),
-    Change(
-        "gpt2/files/aside",
-        "everything in the folder removed",
-        "for name in reversed(pair):",
-        "for name in names:",
-        select="left_is_removed",
-    ),
-    Change(
-        "gpt2/files/aside",
-        "what another is writing removed",
-        "fcntl.flock(descriptor, fcntl.LOCK_EX)",
-        "fcntl.flock(descriptor, fcntl.LOCK_SH)",
-        select="another_is_writing",
-    ),
-    Change(
-        "gpt2/files/aside",
-        "cleaned without a lock",
-        "            yield locked\n",
-        "            yield True\n",
-        select="no_locks",
-    ),
-    Change(
-        "gpt2/files/aside",
+        "gpt2/files/aside:left_behind",
         "the first file alone counts as left behind",
-        "if not (path.parent / pair.first).exists()]",
-        "if path.exists()]",
+        "not (path.parent / pair.first)",
+        "path",
         select="left_behind",
     ),
-    Change(
-        "gpt2/files/aside",
+    _remove(
         "the second file removed before both are replaced",
-        "if not between and names in ({CHECKPOINT.second}, {TOKENIZER.second}):",
-        "if not names:",
+        "between and names in ({CHECKPOINT.second}, {TOKENIZER.second})",
+        "names",
         select="kill",
     ),
-    Change(
-        "gpt2/files/aside",
+    _saving(
         "the second file first",
-        "            for name in pair:\n                os.replace(",
-        "            for name in reversed(pair):\n                os.replace(",
+        "pair:\n                os",
+        "reversed(pair):\n                os",
         select="kill or on_the_disk",
     ),
-    Change(
-        "gpt2/files/aside",
-        "not flushed",
-        "                _flush(unfinished / name)\n",
-        "                pass\n",
-        select="disk",
-    ),
-    Change(
-        "gpt2/files/aside",
-        "names not flushed",
-        "            _flush(folder)\n",
-        "            pass\n",
-        select="on_the_disk",
-    ),
-    Change(
-        "gpt2/files/aside",
+    _saving(
         "a folder that cannot be flushed is an error",
-        "        with suppress(OSError):  # not every system can\n",
-        "        with suppress(KeyError):\n",
+        "(OSError):  # not every system can",
+        "(KeyError):",
         select="cannot_be_flushed",
     ),
-    Change(
-        "gpt2/files/aside",
-        "errors do not name the file",
-        "            if isinstance(error, OSError):",
-        "            if isinstance(error, KeyError):",
-        select="full_disk",
-    ),
+    _saving("errors do not name the file", ", OSError", ", KeyError", select="full_disk"),
 )
 
 # One test, of some seconds: a change for each part of the reading.
@@ -878,12 +404,10 @@ _MUTATIONS = (
     _THE_LAST_OF_TWO_EQUAL_KEYS,
     _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
     _SHAPES_OF_OTHER_SIZES_NOT_NOTICED,
-    Change(
-        "gpt2/files/folder",
+    _read_places(
         "names of shards taken for granted",
-        "    for name, shard in places.items():\n        if not isinstance(shard, str) or not"
-        " _SHARD.fullmatch(shard):",
-        "    for name, shard in places.items():\n        if not shard:",
+        "isinstance(shard, str) or not _SHARD.fullmatch(shard)",
+        "shard",
     ),
 )
 

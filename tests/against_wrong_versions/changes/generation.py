@@ -1,760 +1,361 @@
 """Lines of the next token's choice and of `generate` that are wrong, for `test_generation.py`."""
 
-from tests.against_wrong_versions.wrongs import Change
+from tests.against_wrong_versions.wrongs import Change, Function
 
 # All but the slow tests, for what shows in the quick ones.
 _QUICK = "not (tokens_are or sequences or fewer or each_row)"
 _ROWS = "not (tokens_are or sequences or fewer)"
 _OF_MODELS = "not each_row"
 
+_next_token_distribution = Function("gpt2/sampling:next_token_distribution", _QUICK)
+_next_token = Function("gpt2/sampling:next_token")
+_in_evaluation = Function("gpt2/sampling:in_evaluation", "twin")
+_evaluating = Function("gpt2/sampling:evaluating", "evaluating")
+_stream = Function("gpt2/model:GPT2.stream", "errors")
+_new_tokens = Function("gpt2/generation:new_tokens", "stop or ended or filled")
+_model_gpt2_last_hidden_state_itself = Function("gpt2/model:GPT2.last_hidden_state", _OF_MODELS)
+_require_stops = Function("gpt2/generation:require_stops", "errors")
+_as_batch = Function("gpt2/generation:as_batch", "errors")
+_mask = Function("gpt2/cache:KeyValueCache.mask", "prompts or padding")
+_autocast_dtype = Function("precision:autocast_dtype", "autocast")
+_model_gpt2__last_hidden_state_itself = Function("gpt2/model:GPT2._last_hidden_state", _OF_MODELS)
+_append = Function("gpt2/cache:KeyValueCache.append", "computed or keys or concatenated")
+_require_sampling = Function("gpt2/sampling:require_sampling", "errors")
+_require_logits = Function("gpt2/sampling:_require_logits", "errors")
+
 GENERATION = (
     # The distribution
-    Change(
-        "gpt2/sampling",
-        "multiplied by the temperature",
-        "wide = wide / min(",
-        "wide = wide * min(",
-        select=_QUICK,
+    _next_token_distribution("multiplied by the temperature", "/ min", "* min"),
+    _next_token_distribution(
+        "temperature ignored", " / min(max(temperature, limits.tiny), limits.max)", ".clone()"
     ),
-    Change(
-        "gpt2/sampling",
-        "temperature ignored",
-        "wide = wide / min(max(temperature, limits.tiny), limits.max)",
-        "wide = wide.clone()",
-        select=_QUICK,
+    _next_token_distribution(
+        "float64 rounded to float32", "at_least_float32(logits)", "logits.float()"
     ),
-    Change(
-        "gpt2/sampling",
-        "float64 rounded to float32",
-        "wide = at_least_float32(logits)",
-        "wide = logits.float()",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "low precision stays",
-        "wide = at_least_float32(logits)",
-        "wide = logits",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution("low precision stays", "at_least_float32(logits)", "logits"),
+    _next_token_distribution(
         "largest logit not subtracted",
         "    wide = wide - wide.amax(dim=-1, keepdim=True)  # no temperature overflows\n",
         "",
-        select=_QUICK,
     ),
-    Change(
-        "gpt2/sampling",
-        "largest logit of all rows subtracted",
-        "wide - wide.amax(dim=-1, keepdim=True)",
-        "wide - wide.amax()",
-        select=_ROWS,
+    _next_token_distribution(
+        "largest logit of all rows subtracted", "dim=-1, keepdim=True", "", select=_ROWS
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "temperature rounded to infinity",
         "min(max(temperature, limits.tiny), limits.max)",
         "max(temperature, limits.tiny)",
-        select=_QUICK,
     ),
-    Change(
-        "gpt2/sampling",
-        "temperature rounded to 0",
-        "min(max(temperature, limits.tiny), limits.max)",
-        "min(temperature, limits.max)",
-        select=_QUICK,
+    _next_token_distribution(
+        "temperature rounded to 0", "max(temperature, limits.tiny)", "temperature"
     ),
-    Change(
-        "gpt2/sampling",
-        "one more than top_k",
-        "wide.topk(min(top_k, vocab_size)",
-        "wide.topk(min(top_k + 1, vocab_size)",
-        select=_QUICK,
+    _next_token_distribution("one more than top_k", "top_k, vocab_size", "top_k + 1, vocab_size"),
+    _next_token_distribution("top_k above the vocabulary", "min(top_k, vocab_size)", "top_k"),
+    _next_token_distribution(
+        "equals of the last of top_k dropped", "wide < kth", "(wide <= kth) & (wide < 0)"
     ),
-    Change(
-        "gpt2/sampling",
-        "top_k above the vocabulary",
-        "wide.topk(min(top_k, vocab_size)",
-        "wide.topk(top_k",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "equals of the last of top_k dropped",
-        "wide.masked_fill(wide < kth, -math.inf)",
-        "wide.masked_fill((wide <= kth) & (wide < 0), -math.inf)",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "threshold of one row along the tokens of another",
-        "values[..., -1:]",
-        "values[..., -1]",
+        ":]\n        wide",
+        "]\n        wide",
         select=_ROWS,
     ),
-    Change(
-        "gpt2/sampling",
-        "masked by 0",
-        "wide.masked_fill(wide < kth, -math.inf)",
-        "wide.masked_fill(wide < kth, 0.0)",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution("masked by 0", "kth, -math.inf", "kth, 0.0"),
+    _next_token_distribution(
         "top_p of what was there before top_k",
-        "ranked.softmax(dim=-1)",
-        "logits.sort(dim=-1, descending=True).values.to(wide.dtype).softmax(dim=-1)",
-        select=_QUICK,
+        "ranked.",
+        "logits.sort(dim=-1, descending=True).values.to(wide.dtype).",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "the token that reaches top_p dropped",
-        "outside = from_here_on <= 1 - top_p",
-        "outside = from_here_on - ranked.softmax(dim=-1) <= 1 - top_p",
-        select=_QUICK,
+        "from_here_on <=",
+        "from_here_on - ranked.softmax(dim=-1) <=",
     ),
-    Change(
-        "gpt2/sampling",
-        "one more token than top_p needs",
-        "from_here_on <= 1 - top_p",
-        "from_here_on < 1 - top_p",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "summed up from the most likely on",
-        "from_here_on <= 1 - top_p",
-        "ranked.softmax(dim=-1).cumsum(dim=-1) - ranked.softmax(dim=-1) >= top_p",
-        select=_QUICK,
+        "from_here_on <= 1 -",
+        "ranked.softmax(dim=-1).cumsum(dim=-1) - ranked.softmax(dim=-1) >=",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "all outside where top_p is tiny",
         "    outside[..., 0] = False  # also where 1 - top_p is rounded to 1\n",
         "",
-        select=_QUICK,
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "the first token kept, not the most likely one",
-        "    outside[..., 0] = False  # also where 1 - top_p is rounded to 1\n"
-        "    outside = outside.scatter(-1, order, outside)\n",
-        "    outside = outside.scatter(-1, order, outside)\n    outside[..., 0] = False\n",
-        select=_QUICK,
+        "[..., 0] = False  # also where 1 - top_p is rounded to 1\n"
+        "    outside = outside.scatter(-1, order, outside)",
+        " = outside.scatter(-1, order, outside)\n    outside[..., 0] = False",
     ),
-    Change(
-        "gpt2/sampling",
-        "ranks taken for tokens",
-        "    outside = outside.scatter(-1, order, outside)\n",
-        "",
-        select=_QUICK,
+    _next_token_distribution(
+        "ranks taken for tokens", "    outside = outside.scatter(-1, order, outside)\n", ""
     ),
-    Change(
-        "gpt2/sampling",
-        "order applied in the wrong direction",
-        "outside.scatter(-1, order, outside)",
-        "outside.gather(-1, order)",
-        select=_QUICK,
+    _next_token_distribution(
+        "order applied in the wrong direction", "scatter(-1, order, outside)", "gather(-1, order)"
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "of equals the last first",
-        "ranked, order = wide.sort(dim=-1, descending=True, stable=True)",
-        "ranked, order = (each.flip(-1) for each in wide.sort(dim=-1, stable=True))",
-        select=_QUICK,
+        "wide.sort(dim=-1, descending=True, stable=True)",
+        "(each.flip(-1) for each in wide.sort(dim=-1, stable=True))",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "not divided by the sum of what is left",
-        "return wide.masked_fill(outside, -math.inf).softmax(dim=-1)",
-        "return wide.softmax(dim=-1).masked_fill(outside, 0.0)",
-        select=_QUICK,
+        "masked_fill(outside, -math.inf).softmax(dim=-1)",
+        "softmax(dim=-1).masked_fill(outside, 0.0)",
     ),
-    Change(
-        "gpt2/sampling",
-        "detached",
-        "return wide.masked_fill(outside, -math.inf).softmax(dim=-1)",
-        "return wide.masked_fill(outside, -math.inf).softmax(dim=-1).detach()",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution("detached", ").softmax(dim=-1)", ").softmax(dim=-1).detach()"),
+    _next_token_distribution(
         "the likeliest of all rows at temperature 0",
-        "best = wide.argmax(dim=-1)",
-        "best = wide.argmax() % vocab_size + 0 * wide.argmax(dim=-1)",
+        "argmax(",
+        "argmax() % vocab_size + 0 * wide.argmax(",
         select=_ROWS,
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token_distribution(
         "the last of equals at temperature 0",
-        "best = wide.argmax(dim=-1)",
-        "best = vocab_size - 1 - wide.flip(-1).argmax(dim=-1)",
-        select=_QUICK,
+        "best = wide",
+        "best = vocab_size - 1 - wide.flip(-1)",
     ),
     # Draws
-    Change(
-        "gpt2/sampling",
-        "options left out",
-        "next_token_distribution(logits, temperature, top_k, top_p)\n",
-        "next_token_distribution(logits, temperature)\n",
+    _next_token("options left out", ", temperature, top_k, top_p", ", temperature"),
+    _next_token(
+        "some probability for every token", "rows,", "rows.clamp(min=1e-2),", select=_QUICK
     ),
-    Change(
-        "gpt2/sampling",
-        "some probability for every token",
-        "torch.multinomial(rows, 1",
-        "torch.multinomial(rows.clamp(min=1e-2), 1",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
+    _next_token(
         "one random number for all rows",
         "torch.multinomial(rows, 1, generator=generator)",
         "(rows.cumsum(-1) > torch.rand((), generator=generator)).byte().argmax(-1)",
     ),
-    Change(
-        "gpt2/sampling",
-        "the generator left out",
-        "torch.multinomial(rows, 1, generator=generator)",
-        "torch.multinomial(rows, 1)",
+    _next_token("a generator of its own", "=generator", "=generator or torch.Generator()"),
+    _next_token(
+        "drawn at temperature 0", "    return logits.argmax(dim=-1)\n    ", "", select=_QUICK
     ),
-    Change(
-        "gpt2/sampling",
-        "a generator of its own",
-        "torch.multinomial(rows, 1, generator=generator)",
-        "torch.multinomial(rows, 1, generator=generator or torch.Generator())",
-    ),
-    Change(
-        "gpt2/sampling",
-        "drawn at temperature 0",
-        "        return logits.argmax(dim=-1)\n    probabilities",
-        "    probabilities",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "compared in bfloat16",
-        "return logits.argmax(dim=-1)",
-        "return logits.bfloat16().argmax(dim=-1)",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "two axes only",
-        ".reshape(logits.shape[:-1])",
-        ".reshape(logits.shape[:1])",
-        select=_ROWS,
-    ),
+    _next_token("compared in bfloat16", "argmax", "bfloat16().argmax", select=_QUICK),
+    _next_token("two axes only", "shape[:-1]", "shape[:1]", select=_ROWS),
     # Modes and gradients
-    Change(
-        "gpt2/sampling",
+    _in_evaluation(
         "dropout stays on",
         "training=False, ",
         "",
         select="dropout or mode or evaluating or twin or greedy",
     ),
-    Change(
-        "gpt2/sampling",
-        "the model's own modes switched",
-        "        yield in_evaluation(model)\n",
-        "        yield model.eval()\n",
-        select="evaluating",
-    ),
-    Change(
-        "gpt2/model",
+    _evaluating("the model's own modes switched", "in_evaluation(model)", "model.eval()"),
+    _stream(
         "generated in the modes of the model",
-        "model = in_evaluation(self)",
-        "model = self",
+        "in_evaluation(self)",
+        "self",
         select="dropout or mode or twin or stream",
     ),
-    Change(
-        "gpt2/model",
+    _stream(
         "generated by the model, put in evaluation",
-        "model = in_evaluation(self)",
-        "model = self.eval()",
+        "in_evaluation(self)",
+        "self.eval()",
         select="dropout or mode or twin or stream",
     ),
-    Change(
-        "gpt2/sampling",
+    _in_evaluation(
         "children of the model itself",
         '        twins[module].__dict__["_modules"] = children\n',
         "",
         select="dropout or mode or twin or stream",
     ),
-    Change(
-        "gpt2/sampling",
-        "what was compiled is called",
-        ", _compiled_call_impl=None",
-        "",
-        select="twin",
-    ),
-    Change(
-        "gpt2/sampling",
+    _in_evaluation("what was compiled is called", ", _compiled_call_impl=None", ""),
+    _in_evaluation(
         "parameters and buffers in other dictionaries",
-        'twins[module].__dict__["_modules"] = children\n',
-        'twins[module].__dict__["_modules"] = children\n'
-        '        twins[module].__dict__["_buffers"] = dict(module._buffers)\n',
-        select="twin",
+        "    return twins",
+        '        twins[module].__dict__["_buffers"] = dict(module._buffers)\n    return twins',
     ),
-    Change(
-        "gpt2/sampling",
-        "gradients recorded while evaluating",
-        "with torch.no_grad():",
-        "with torch.enable_grad():",
-        select="gradient",
-    ),
-    Change(
-        "gpt2/generation",
-        "gradients recorded",
-        "with torch.no_grad():",
-        "with torch.enable_grad():",
-        select="gradient",
-    ),
-    Change(
-        "gpt2/generation",
+    _evaluating("gradients recorded while evaluating", "no_grad", "enable_grad", select="gradient"),
+    _new_tokens("gradients recorded", "no_grad", "enable_grad", select="gradient"),
+    _new_tokens(
         "no gradients for whoever reads a stream",
-        "    new = ids\n    ended",
-        "    torch.set_grad_enabled(False)\n    new = ids\n    ended",
+        "new = ids",
+        "torch.set_grad_enabled(False)\n    new = ids",
         select="gradient",
     ),
-    Change(
-        "gpt2/model",
-        "gradients lost",
-        "        model = in_evaluation(self)\n",
-        "        self.zero_grad()\n        model = in_evaluation(self)\n",
-        select="gradient",
-    ),
+    _stream("gradients lost", "model =", "self.zero_grad()\n        model =", select="gradient"),
     # The loop
-    Change(
-        "gpt2/generation",
-        "one step too few",
-        "for _ in range(max_new_tokens):",
-        "for _ in range(max_new_tokens - 1):",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
+    _new_tokens("one step too few", "(max_new_tokens)", "(max_new_tokens - 1)", select=_OF_MODELS),
+    _stream(
         "the first position's scores",
-        "model.last_hidden_state(new, caches)[:, -1]",
-        "model.last_hidden_state(new, caches)[:, 0]",
+        "[:, -1])\n\n        def",
+        "[:, 0])\n\n        def",
         select=_OF_MODELS,
     ),
-    Change(
-        "gpt2/model",
-        "positions counted from 0 at each step",
-        "torch.arange(past, past + ids.shape[-1], device=ids.device)",
-        "torch.arange(ids.shape[-1], device=ids.device)",
-        select=_OF_MODELS,
+    _model_gpt2_last_hidden_state_itself(
+        "positions counted from 0 at each step", "past, past + ", ""
     ),
-    Change(
-        "gpt2/generation",
+    _new_tokens(
         "everything read again at each step",
-        "new = tokens[:, None]",
-        "new = torch.cat([new, tokens[:, None]], dim=1)",
+        "tokens[:, None]",
+        "torch.cat([new, tokens[:, None]], dim=1)",
         select="computed or scores or keys",
     ),
-    Change(
-        "gpt2/model",
+    _stream(
         "all positions scored",
-        "model.logits(model.last_hidden_state(new, caches)[:, -1])",
-        "model.logits(model.last_hidden_state(new, caches))[:, -1]",
+        "caches)[:, -1])",
+        "caches))[:, -1]",
         select="computed or scores or keys",
     ),
-    Change(
-        "gpt2/generation",
+    _new_tokens(
         "a step whether a token is wanted or not",
-        "    new = ids\n    ended",
-        "    new = ids\n    max_new_tokens = max(max_new_tokens, 1)\n    ended",
+        "ended =",
+        "max_new_tokens = max(max_new_tokens, 1)\n    ended =",
         select="computed or scores",
     ),
-    Change(
-        "gpt2/model",
-        "top_k left out",
-        "next_token(logits, temperature, top_k, top_p, generator)",
-        "next_token(logits, temperature, None, top_p, generator)",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
-        "top_p left out",
-        "next_token(logits, temperature, top_k, top_p, generator)",
-        "next_token(logits, temperature, top_k, None, generator)",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/model",
+    _stream(
         "the token of one sequence for all",
-        "next_token(logits, temperature, top_k, top_p, generator)",
-        "next_token(logits, temperature, top_k, top_p, generator)[:1].expand(len(logits))",
+        "generator)",
+        "generator)[:1].expand(len(logits))",
         select=_QUICK,
     ),
-    Change(
-        "gpt2/generation",
-        "int64 whatever the ids",
-        "choose(read(new)).to(ids.dtype)",
-        "choose(read(new))",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/model",
+    _new_tokens("int64 whatever the ids", ".to(ids.dtype)", "", select=_QUICK),
+    _stream(
         "all computed before the first token",
-        "return new_tokens(read, choose, batch, max_new_tokens, stops)",
-        "return iter(list(new_tokens(read, choose, batch, max_new_tokens, stops)))",
+        "new_tokens(read, choose, batch, max_new_tokens, stops)",
+        "iter(list(new_tokens(read, choose, batch, max_new_tokens, stops)))",
         select="stream",
     ),
-    Change(
-        "gpt2/model",
-        "sampled otherwise than in float32",
-        "next_token(logits, temperature, top_k, top_p, generator)",
-        "next_token(logits.double(), temperature, top_k, top_p, generator)",
-        select="sampled",
-    ),
+    _stream("sampled otherwise than in float32", "logits,", "logits.double(),", select="sampled"),
     # The end of a sequence
+    _new_tokens("stop tokens ignored", "ended |= ", ""),
+    _new_tokens("only the first stop token ends", "tokens, stops", "tokens, stops[:1]"),
+    _new_tokens("all end with the first", ".all", ".any"),
+    _new_tokens("goes on after all have ended", "all()", "all() and False"),
+    _new_tokens("not filled up", "            tokens = tokens.masked_fill(ended, stops[0])\n", ""),
+    _new_tokens("filled with the last of several", "stops[0]", "stops[-1]"),
     Change(
-        "gpt2/generation",
-        "stop tokens ignored",
-        "ended |= is_stop(tokens, stops)",
-        "is_stop(tokens, stops)",
-        select="stop or ended or filled",
-    ),
-    Change(
-        "gpt2/generation",
-        "only the first stop token ends",
-        "ended |= is_stop(tokens, stops)",
-        "ended |= is_stop(tokens, stops[:1])",
-        select="stop or ended or filled",
-    ),
-    Change(
-        "gpt2/generation",
-        "all end with the first",
-        "if stops and ended.all():",
-        "if stops and ended.any():",
-        select="stop or ended or filled",
-    ),
-    Change(
-        "gpt2/generation",
-        "goes on after all have ended",
-        "if stops and ended.all():",
-        "if stops and ended.all() and False:",
-        select="stop or ended or filled",
-    ),
-    Change(
-        "gpt2/generation",
-        "not filled up",
-        "            tokens = tokens.masked_fill(ended, stops[0])\n",
-        "",
-        select="stop or ended or filled",
-    ),
-    Change(
-        "gpt2/generation",
-        "filled with the last of several",
-        "tokens.masked_fill(ended, stops[0])",
-        "tokens.masked_fill(ended, stops[-1])",
-        select="stop or ended or filled",
-    ),
-    Change(
-        "gpt2/generation",
+        "gpt2/generation:up_to_stop",
         "ends before the stop token",
-        "tokens[: places[0] + 1]",
-        "tokens[: places[0]]",
+        "[0] + 1",
+        "[0]",
         select="prompts",
     ),
-    Change(
-        "gpt2/generation",
-        "tokens that cannot come",
-        "if not stops or max(stops) >= vocab_size:",
-        "if not stops:",
-        select="errors",
-    ),
-    Change(
-        "gpt2/generation",
-        "no stop token of several",
-        "if not stops or max(stops) >= vocab_size:",
-        "if stops and max(stops) >= vocab_size:",
-        select="errors",
-    ),
+    _require_stops("tokens that cannot come", " or max(stops) >= vocab_size", ""),
+    _require_stops("no stop token of several", "not stops or", "stops and"),
     # Prompts of different lengths
-    Change(
-        "gpt2/generation",
-        "padding behind",
-        'padding_side="left"',
-        'padding_side="right"',
-        select="prompts",
+    _as_batch("padding behind", '"left"', '"right"', select="prompts"),
+    _as_batch("padding ignored", "padding if padding.any() else ", "", select="prompts"),
+    _model_gpt2_last_hidden_state_itself(
+        "positions not shifted", "- caches", "- 0 * caches", select="prompts or padding"
     ),
+    _mask("padding attended to", ">= self", ">= 0 * self"),
+    _mask("the last of the padding attended to", ">= self", ">= -1 + self"),
+    _mask("one position attends to all", "1 and self.padding is None", "1"),
     Change(
-        "gpt2/generation",
-        "padding ignored",
-        "return batch, padding if padding.any() else None",
-        "return batch, None",
-        select="prompts",
-    ),
-    Change(
-        "gpt2/model",
-        "positions not shifted",
-        "positions = (positions - caches[0].padding[:, None]).clamp(min=0)",
-        "positions = (positions - 0 * caches[0].padding[:, None]).clamp(min=0)",
-        select="prompts or padding",
-    ),
-    Change(
-        "gpt2/cache",
-        "padding attended to",
-        "return causal & (places >= self.padding[:, None, None])",
-        "return causal & (places >= 0 * self.padding[:, None, None])",
-        select="prompts or padding",
-    ),
-    Change(
-        "gpt2/cache",
-        "the last of the padding attended to",
-        "places >= self.padding",
-        "places >= -1 + self.padding",
-        select="prompts or padding",
-    ),
-    Change(
-        "gpt2/cache",
-        "one position attends to all",
-        "if seq == 1 and self.padding is None:",
-        "if seq == 1:",
-        select="prompts or padding",
-    ),
-    Change(
-        "gpt2/inference/attention",
+        "gpt2/inference/attention:BlockwiseAttention.forward",
         "padding ignored where a model is ready for inference",
-        "if cache is not None and cache.padding is not None:",
-        "if cache is None:",
+        "not None and cache.padding is not ",
+        "",
         select="ready",
     ),
     Change(
-        "gpt2/model",
+        "gpt2/model:GPT2.generate",
         "a prompt is its own result",
-        "return [prompt.clone() for prompt in ids]",
-        "return list(ids)",
+        "[prompt.clone() for prompt in ids]",
+        "list(ids)",
         select="prompts",
     ),
-    Change(
-        "gpt2/generation",
+    _as_batch(
         "prompts of any shape",
-        "if not ids or any(len(shape) != 1 or shape[0] == 0 for shape in shapes):",
-        "if not ids:",
-        select="errors",
+        "ids or any(len(shape) != 1 or shape[0] == 0 for shape in shapes)",
+        "ids",
     ),
-    Change(
-        "gpt2/generation",
-        "no prompt",
-        "if not ids or any(len(shape) != 1 or shape[0] == 0 for shape in shapes):",
-        "if any(len(shape) != 1 or shape[0] == 0 for shape in shapes):",
-        select="errors",
-    ),
-    Change(
-        "gpt2/generation",
-        "prompts of any dtype",
-        '        require_integers("each prompt", prompt)\n',
-        "        prompt.shape\n",
-        select="errors",
-    ),
+    _as_batch("no prompt", "not ids or ", ""),
+    _as_batch("prompts of any dtype", 'require_integers("each prompt", prompt)', "prompt.shape"),
     # Autocast
-    Change(
-        "precision",
+    _autocast_dtype(
         "dtype of the weights under autocast",
-        "torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype",
-        "x.dtype",
-        select="autocast",
+        "torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x",
+        "x",
     ),
-    Change(
-        "precision",
-        "float64 under autocast",
-        "x.dtype == torch.float64 or not",
-        "not",
-        select="autocast",
+    _autocast_dtype("float64 under autocast", "x.dtype == torch.float64 or ", ""),
+    _model_gpt2__last_hidden_state_itself(
+        "sequences of a batch meet", "ln_f(x)", "ln_f(x - x.mean(dim=0))"
     ),
-    Change(
-        "gpt2/model",
-        "sequences of a batch meet",
-        "return self.ln_f(x)",
-        "return self.ln_f(x - x.mean(dim=0))",
-        select=_OF_MODELS,
-    ),
-    Change(
-        "gpt2/model",
+    _model_gpt2__last_hidden_state_itself(
         "tokens embedded at the first position only",
-        "self._embed(ids) + self.wpe(positions)",
-        "self._embed(ids) + self.wpe(positions[:1] * 0)",
+        "(positions)",
+        "(positions[:1] * 0)",
         select=_QUICK,
     ),
     Change(
-        "gpt2/model",
+        "gpt2/model:GPT2._embed",
         "view of strides",
-        "return self.wte(ids)",
-        "return self.wte(ids.view(ids.numel()).view(ids.shape))",
+        "wte(ids)",
+        "wte(ids.view(ids.numel()).view(ids.shape))",
         select="ids or tokens",
     ),
-    Change(
-        "gpt2/model",
+    _stream(
         "ids written over",
-        "        model = in_evaluation(self)\n",
-        "        model = in_evaluation(self)\n        batch.clamp_(max=21)\n",
+        "(self)\n",
+        "(self)\n        batch.clamp_(max=21)\n",
         select="ids or tokens",
     ),
     Change(
-        "gpt2/model",
+        "gpt2/model:GPT2.__init__",
         "a transposed view kept, which cannot be copied",
-        "        self.to(dtype=dtype)\n        self._initialize()\n",
-        "        self.to(dtype=dtype)\n        self._initialize()\n"
-        "        self.head = self.wte.weight.T\n",
+        "_initialize()\n",
+        "_initialize()\n        self.head = self.wte.weight.T\n",
         select="copy or precision",
     ),
     Change(
-        "gpt2/model",
+        "gpt2/model:GPT2.new_caches",
         "float32 caches",
         "autocast_dtype(weight)",
         "torch.float32",
         select=_QUICK,
     ),
-    Change(
-        "gpt2/cache",
+    _append(
         "keys concatenated",
-        "        self._keys[:, :, self.length : end] = key\n",
-        "        self._keys = torch.cat([self._keys[:, :, : self.length], key], dim=2)\n",
-        select="computed or keys or concatenated",
+        "[:, :, self.length : end] = key",
+        " = torch.cat([self._keys[:, :, : self.length], key], dim=2)",
     ),
-    Change(
-        "gpt2/cache",
-        "copies returned",
-        "return self._keys[:, :, :end]",
-        "return self._keys[:, :, :end].clone()",
-        select="computed or keys or concatenated",
-    ),
+    _append("copies returned", "end],", "end].clone(),"),
     # Limits and errors
-    Change(
-        "gpt2/model", "last position not used", "if seq > self", "if seq >= self", select="position"
-    ),
-    Change(
-        "gpt2/model",
+    _stream(
         "room asked about on the way only",
         "        self._require_room(total)\n",
         "",
         select="position",
     ),
-    Change(
-        "gpt2/model",
-        "room for the new tokens only",
-        "self._require_room(total)",
-        "self._require_room(max_new_tokens)",
-        select="position",
-    ),
-    Change(
-        "gpt2/generation",
-        "empty batch refused",
-        "if ids.ndim != 2 or ids.shape[1] == 0:",
-        "if ids.ndim != 2 or ids.numel() == 0:",
-        select="empty or errors",
-    ),
-    Change(
-        "gpt2/generation",
-        "no first position needed",
-        "if ids.ndim != 2 or ids.shape[1] == 0:",
-        "if ids.ndim != 2:",
-        select="empty or errors",
-    ),
-    Change(
-        "gpt2/model",
-        "fewer than no tokens",
-        'require_size("max_new_tokens", max_new_tokens, minimum=0)',
-        'require_size("max_new_tokens", abs(max_new_tokens), minimum=0)',
-        select="errors",
-    ),
-    Change(
-        "gpt2/model",
-        "one token is the least",
-        'require_size("max_new_tokens", max_new_tokens, minimum=0)',
-        'require_size("max_new_tokens", max_new_tokens)',
-        select="new_token or last_position",
-    ),
-    Change(
-        "gpt2/generation",
+    _stream("room for the new tokens only", "(total)", "(max_new_tokens)", select="position"),
+    _as_batch("empty batch refused", "shape[1] ==", "numel() ==", select="empty or errors"),
+    _as_batch("no first position needed", "2 or ids.shape[1] == 0", "2", select="empty or errors"),
+    _stream("fewer than no tokens", "max_new_tokens, minimum", "abs(max_new_tokens), minimum"),
+    _as_batch(
         "the type of the ids asked about on the way only",
-        '        require_integers("ids", ids)  # which refuses a list of numbers\n',
-        "        pass\n",
-        select="errors",
+        'require_integers("ids", ids)  # which refuses a list of numbers',
+        "pass",
     ),
-    Change(
-        "gpt2/model",
-        "tokens asked about on the way only",
-        "        self._require_tokens(batch)\n",
-        "",
-        select="errors",
-    ),
-    Change(
-        "gpt2/model",
+    _stream("tokens asked about on the way only", "        self._require_tokens(batch)\n", ""),
+    _stream(
         "options asked about where they are used",
         "        require_sampling(temperature, top_k, top_p)\n",
         "",
-        select="errors",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token(
         "options not asked about at temperature 0",
-        "        require_sampling(temperature, top_k, top_p)\n        _require_logits",
-        "        _require_logits",
+        "require_sampling(temperature, top_k, top_p)\n        ",
+        "",
         select="errors",
     ),
-    Change(
-        "gpt2/sampling",
+    _next_token(
         "logits not asked about at temperature 0",
-        "        _require_logits(logits)\n        return",
-        "        return",
+        "_require_logits(logits)\n        ",
+        "",
         select="errors",
     ),
-    Change(
-        "gpt2/sampling",
-        "NaN is a temperature",
-        "if not 0 <= temperature < math.inf:",
-        "if temperature < 0 or temperature == math.inf:",
-        select="errors",
+    _require_sampling(
+        "NaN is a temperature", "not 0 <= temperature <", "temperature < 0 or temperature =="
     ),
-    Change(
-        "gpt2/sampling",
-        "infinite temperature",
-        "if not 0 <= temperature < math.inf:",
-        "if not 0 <= temperature:",
-        select="errors",
-    ),
-    Change("gpt2/sampling", "top_k of 0", '"top_k", top_k)', '"top_k", top_k, 0)', select="errors"),
-    Change(
-        "gpt2/sampling", "top_p of 0", "not 0 < top_p <= 1:", "not 0 <= top_p <= 1:", select=_QUICK
-    ),
-    Change(
-        "gpt2/sampling",
-        "top_p of 1 refused",
-        "not 0 < top_p <= 1:",
-        "not 0 < top_p < 1:",
-        select=_QUICK,
-    ),
-    Change(
-        "gpt2/sampling",
-        "no logits",
-        "if logits.ndim == 0 or logits.shape[-1] == 0:",
-        "if logits.ndim == 0:",
-        select="errors",
-    ),
-    Change(
-        "gpt2/sampling",
+    _require_sampling("infinite temperature", " < math.inf", ""),
+    _require_sampling("top_k of 0", '"top_k", top_k', '"top_k", top_k, 0'),
+    _require_logits("no logits", "0 or logits.shape[-1] == 0", "0"),
+    _require_logits(
         "any logit must be finite",
-        "highest = logits.amax(dim=-1)",
-        "highest = logits.flatten()",
+        "amax(dim=-1)",
+        "flatten()",
         select="possible or never or logits",
     ),
-    Change(
-        "gpt2/sampling",
-        "infinity can be chosen",
-        "bad = highest[~highest.isfinite()]",
-        "bad = highest[highest.isnan()]",
-        select="errors",
-    ),
-    Change(
-        "gpt2/sampling",
-        "rows counted that are well",
-        "{bad.numel()} ",
-        "{highest.isfinite().sum()} ",
-        select="errors",
-    ),
+    _require_logits("infinity can be chosen", "~highest.isfinite", "highest.isnan"),
+    _require_logits("rows counted that are well", 'bad.numel()} "', 'highest.isfinite().sum()} "'),
 )

@@ -4,548 +4,247 @@ Each has the tests that are about it, since a model is made ready in nearly all:
 every change, would take six minutes.
 """
 
-from tests.against_wrong_versions.wrongs import Change
+from tests.against_wrong_versions.wrongs import Change, Function
+
+_attend = Function("gpt2/inference/attention:_attend", "in_blocks")
+_blockwise_attention = Function("gpt2/inference/attention:BlockwiseAttention.forward", "in_blocks")
+_float32_product_init = Function("gpt2/inference/products:Float32Product.__init__", "slices")
+_float32_product = Function("gpt2/inference/products:Float32Product.forward", "slices")
+_float32_product_reduce = Function(
+    "gpt2/inference/products:Float32Product.__reduce__", "copied and float32"
+)
+_quantized_product_init = Function(
+    "gpt2/inference/products:QuantizedProduct.__init__", "float16 or sample or quantize"
+)
+_in_int8 = Function("gpt2/inference/products:_in_int8", "int8_rounds or zeros_in_int8")
+_body_init = Function("gpt2/inference/model:_Body.__init__", "those_of_the_model or any_floating")
+_body_logits = Function("gpt2/inference/model:_Body.logits", "onednn")
+_gpt2_for_inference_init = Function(
+    "gpt2/inference/model:GPT2ForInference.__init__", "the_error or changed"
+)
+_last_hidden_state = Function("gpt2/inference/model:_Body.last_hidden_state", "onednn")
+_without_onednn = Function("gpt2/inference/kernels:_without_onednn", "onednn")
+_logits = Function("gpt2/inference/model:_logits", "the_error")
+_random_ids = Function("gpt2/inference/model:_random_ids", "the_error")
+_error = Function("gpt2/inference/model:_error", "the_error")
+_inference_error_repr = Function("gpt2/inference/model:InferenceError.__repr__", "the_error")
+_require_ready_to_be = Function("gpt2/inference/model:_require_ready_to_be", "errors_of")
 
 INFERENCE = (
     # Attention in blocks
-    Change(
-        "gpt2/inference/attention",
-        "not divided by the root of d_k",
-        "(query / math.sqrt(query.shape[-1]))",
-        "query",
-        select="in_blocks",
-    ),
-    Change(
-        "gpt2/inference/attention",
-        "earlier positions not counted",
-        "seen = key.shape[-2] - query.shape[-2]",
-        "seen = 0",
-        select="in_blocks",
-    ),
-    Change(
-        "gpt2/inference/attention",
+    _attend("not divided by the root of d_k", "(query / math.sqrt(query.shape[-1]))", "query"),
+    _attend("earlier positions not counted", "key.shape[-2] - query.shape[-2]", "0"),
+    _attend(
         "keys before the block not seen",
-        "scores = block @ key[..., :seen, :].mT",
-        "scores = block @ key[..., :seen, :].mT\n"
-        "        scores[..., : seen - rows].fill_(-math.inf)",
-        select="in_blocks",
+        "mT",
+        "mT\n        scores[..., : seen - rows].fill_(-math.inf)",
     ),
-    Change(
-        "gpt2/inference/attention",
-        "first keys masked, not the last",
-        "scores[..., seen - rows :]",
-        "scores[..., :rows]",
-        select="in_blocks",
-    ),
-    Change(
-        "gpt2/inference/attention",
-        "the next position seen",
-        "~causal_mask(rows)",
-        "~causal_mask(rows).roll(-1, -2)",
-        select="in_blocks",
-    ),
-    Change(
-        "gpt2/inference/attention",
-        "no mask within the block",
-        "~causal_mask(rows)",
-        "~causal_mask(rows).logical_or(causal_mask(rows).mT)",
-        select="in_blocks",
-    ),
-    Change(
-        "gpt2/inference/attention",
-        "no mask for several positions",
-        "if x.shape[-2] == 1:",
-        "if x.shape[-2] > 0:",
-        select="in_blocks",
-    ),
-    Change(
-        "gpt2/inference/attention",
-        "keys of earlier positions forgotten",
-        "            key, value = cache.append(key, value)\n",
-        "            cache.append(key, value)\n",
-        select="in_blocks",
-    ),
-    Change(
-        "gpt2/inference/attention",
+    _attend("first keys masked, not the last", "seen - rows :", ":rows"),
+    _attend("the next position seen", "(rows)", "(rows).roll(-1, -2)"),
+    _attend("no mask within the block", "(rows)", "(rows).logical_or(causal_mask(rows).mT)"),
+    _blockwise_attention("no mask for several positions", "2] == 1", "2] > 0"),
+    _blockwise_attention("keys of earlier positions forgotten", "key, value = cache", "cache"),
+    _attend(
         "the last block only",
         "torch.cat(output, dim=-2)",
-        "output[-1].expand_as(query) if len(output) == 1 else torch.cat(output[-1:] * len(output), "
-        "dim=-2)[..., : query.shape[-2], :]",
-        select="in_blocks",
+        "output[-1].expand_as(query) if len(output) == 1 else torch.cat(output[-1:] "
+        "* len(output), dim=-2)[..., : query.shape[-2], :]",
     ),
     # Products
-    Change(
-        "gpt2/inference/products",
-        "one slice for any number of threads",
-        "slices = torch.get_num_threads()",
-        "slices = 1",
-        select="slices",
-    ),
-    Change(
-        "gpt2/inference/products",
-        "width must be divided by the slices",
-        "padding = -out_features % slices",
-        "padding = 0",
-        select="slices",
-    ),
-    Change(
-        "gpt2/inference/products",
+    _float32_product_init("one slice for any number of threads", "torch.get_num_threads()", "1"),
+    _float32_product_init("width must be divided by the slices", "-out_features % slices", "0"),
+    _float32_product(
         "padding left in the result",
-        "return slices.flatten()[:out_features].view(*x.shape[:-1], out_features)",
-        "return slices.flatten().view(*x.shape[:-1], -1)",
-        select="slices",
+        "[:out_features].view(*x.shape[:-1], out_features)",
+        ".view(*x.shape[:-1], -1)",
     ),
-    Change(
-        "gpt2/inference/products",
+    _float32_product_init(
         "slices dealt out one by one",
-        "padded.unflatten(1, (slices, -1)).transpose(0, 1)",
-        "padded.unflatten(1, (-1, slices)).movedim(-1, 0)",
-        select="slices",
+        "(slices, -1)).transpose(0, 1)",
+        "(-1, slices)).movedim(-1, 0)",
     ),
-    Change(
-        "gpt2/inference/products",
-        "no bias for a single position",
-        "nn.functional.pad(bias, (0, padding)).view(",
-        "nn.functional.pad(0 * bias, (0, padding)).view(",
-        select="slices",
-    ),
-    Change(
-        "gpt2/inference/products",
+    _float32_product_init("no bias for a single position", "bias,", "0 * bias,"),
+    _float32_product(
         "one position of each sequence taken for one of all",
-        "if x.numel() == in_features:",
-        "if x.ndim > 1 and x.shape[-2] == 1:",
+        "numel() == in_features",
+        "ndim > 1 and x.shape[-2] == 1",
         select="those_of_the_model and float32",
     ),
-    Change(
-        "gpt2/inference/products",
+    _float32_product_init(
         "oneDNN taken for granted",
-        "if torch.backends.mkldnn.is_available():",
-        "if slices:",
+        "torch.backends.mkldnn.is_available()",
+        "slices",
         select="without_onednn",
     ),
-    Change(
-        "gpt2/inference/products",
-        "no bias where there is no oneDNN",
-        "nn.functional.linear(x, self.weight.T, self.bias)",
-        "nn.functional.linear(x, self.weight.T)",
-        select="without_onednn",
-    ),
-    Change(
-        "gpt2/inference/products",
-        "packed weight in a copy",
-        "def __reduce__(self)",
-        "def _reduce(self)",
-        select="copied and float32",
-    ),
-    Change(
-        "gpt2/inference/products",
-        "no bias in a copy",
-        "return Float32Product, (self.weight, self.bias)",
-        "return Float32Product, (self.weight, None)",
-        select="copied and float32",
-    ),
-    Change(
-        "gpt2/inference/products",
+    _float32_product_reduce("packed weight in a copy", "__reduce__", "_reduce"),
+    _float32_product_reduce("no bias in a copy", "self.bias", "None"),
+    _quantized_product_init(
         "int8 for float16",
-        "stored = torch.float16 if dtype == torch.float16 else torch.qint8",
-        "stored, dtype = torch.qint8, torch.int8",
-        select="float16 or sample or quantize",
+        " = torch.float16 if dtype == torch.float16 else torch.qint8",
+        ", dtype = torch.qint8, torch.int8",
     ),
-    Change(
-        "gpt2/inference/products",
+    _quantized_product_init(
         "float16 for int8",
-        "stored = torch.float16 if dtype == torch.float16 else torch.qint8",
-        "stored = dtype = torch.float16",
+        "torch.float16 if dtype == torch.float16 else torch.qint8",
+        "dtype = torch.float16",
         select="int8 or sample or quantize",
     ),
-    Change(
-        "gpt2/inference/products",
-        "no bias beside a quantized weight",
-        "None if bias is None else bias.detach(),",
-        "None,",
-        select="with_a_cache and int8",
+    _quantized_product_init(
+        "errors of torch passed on", "RuntimeError", "NotImplementedError", select="quantize"
     ),
-    Change(
-        "gpt2/inference/products",
-        "errors of torch passed on",
-        "except RuntimeError as error:",
-        "except NotImplementedError as error:",
-        select="quantize",
-    ),
-    Change(
-        "gpt2/inference/products",
-        "one scale for all columns",
-        "rows.abs().amax(dim=1)",
-        "rows.abs().amax().expand(len(rows))",
-        select="int8_rounds or zeros_in_int8",
-    ),
-    Change(
-        "gpt2/inference/products",
+    _in_int8("one scale for all columns", "(dim=1)", "().expand(len(rows))"),
+    _in_int8(
         "scales of rows and columns exchanged",
-        "rows.abs().amax(dim=1)",
-        "rows.abs().amax(dim=0)[torch.arange(len(rows)) % rows.shape[1]]",
-        select="int8_rounds or zeros_in_int8",
+        "(dim=1)",
+        "(dim=0)[torch.arange(len(rows)) % rows.shape[1]]",
     ),
     Change(
-        "gpt2/inference/products",
-        "128 steps to either side",
-        "INT8_STEPS = 127",
-        "INT8_STEPS = 128",
-        select="int8_rounds or zeros_in_int8",
-    ),
-    Change(
-        "gpt2/inference/products",
+        "gpt2/inference/products:INT8_STEPS",
         "seven bits",
         "INT8_STEPS = 127",
         "INT8_STEPS = 63",
         select="int8_rounds or zeros_in_int8",
     ),
-    Change(
-        "gpt2/inference/products",
-        "scale of zeros is 0",
-        ".clamp(min=torch.finfo(rows.dtype).tiny)",
-        "",
-        select="int8_rounds or zeros_in_int8",
-    ),
-    Change(
-        "gpt2/inference/products",
-        "no bias in bfloat16",
-        "linear.bias = nn.Parameter(bias.detach())",
-        "linear.bias = None",
-        select="with_a_cache and bfloat16",
-    ),
-    Change(
-        "gpt2/inference/products",
+    _in_int8("scale of zeros is 0", ".clamp(min=torch.finfo(rows.dtype).tiny)", ""),
+    _quantized_product_init(
         "dtype of what is stored, not of what goes in",
-        'self.register_buffer("weight", weight.new_empty(0))',
-        'self.register_buffer("weight", torch.empty(0, dtype=dtype))',
+        "weight.new_empty(0)",
+        "torch.empty(0, dtype=dtype)",
         select="with_a_cache or zeros_in_int8 or every_product",
     ),
     # The model
-    Change(
-        "gpt2/inference/model",
+    _body_init(
         "float32 between products in bfloat16",
-        "kept = torch.bfloat16 if dtype == torch.bfloat16 else torch.float32",
-        "kept = torch.float32",
-        select="those_of_the_model or any_floating",
+        "bfloat16 if dtype == torch.bfloat16 else torch.",
+        "",
     ),
-    Change(
-        "gpt2/inference/model",
-        "weights of the model itself",
-        "x.detach().to(kept, copy=True)",
-        "x.detach().to(kept)",
-        select="changed or changes",
+    _body_init("weights of the model itself", ", copy=True", "", select="changed or changes"),
+    _body_init("parameters as they are", "to(kept, copy=True)", "clone()"),
+    _body_init(
+        "products of the first block replaced", ", Conv1D", "[:1], Conv1D", select="every_product"
     ),
-    Change(
-        "gpt2/inference/model",
-        "parameters as they are",
-        "x.detach().to(kept, copy=True)",
-        "x.detach().clone()",
-        select="those_of_the_model or any_floating",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "products of the first block replaced",
-        "_replace(self.h, Conv1D,",
-        "_replace(self.h[:1], Conv1D,",
-        select="every_product",
-    ),
-    Change(
-        "gpt2/inference/model",
+    _body_init(
         "products of the attention replaced",
-        "_replace(self.h, Conv1D,",
-        "_replace(nn.ModuleList(block.attn for block in self.h), Conv1D,",
+        "self.h, Conv1D",
+        "nn.ModuleList(block.attn for block in self.h), Conv1D",
         select="every_product",
     ),
-    Change(
-        "gpt2/inference/model",
-        "attention in blocks for every dtype",
-        "        if dtype == torch.bfloat16:\n",
-        "        if dtype:\n",
-        select="blocks_are",
+    _body_init(
+        "attention in blocks for every dtype", " == torch.bfloat16:", ":", select="blocks_are"
     ),
-    Change(
-        "gpt2/inference/model",
+    _body_init(
         "attention in blocks for no dtype",
-        "        if dtype == torch.bfloat16:\n",
-        "        if not dtype:\n",
+        "dtype == torch.bfloat16:",
+        "not dtype:",
         select="blocks_are",
     ),
-    Change(
-        "gpt2/inference/model",
-        "head of the embedding as it is",
-        "return self.head(hidden_state)",
-        "return super().logits(hidden_state)",
-        select="onednn",
+    _body_logits("head of the embedding as it is", "self.head", "super().logits"),
+    _body_init(
+        "gradients", "        self.requires_grad_(False)\n", "", select="evaluation or generates"
+    ),
+    _gpt2_for_inference_init(
+        "training mode", "        self.eval()\n", "", select="evaluation or generates"
     ),
     Change(
-        "gpt2/inference/model",
-        "gradients",
-        "        self.requires_grad_(False)\n",
-        "",
-        select="evaluation or generates",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "training mode",
-        "        self.eval()\n",
-        "",
-        select="evaluation or generates",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "caches left out",
-        "return super().last_hidden_state(ids, caches)",
-        "return super().last_hidden_state(ids)",
-        select="with_a_cache or generates",
-    ),
-    Change(
-        "gpt2/inference/model",
+        "gpt2/inference/model:GPT2ForInference.save_pretrained",
         "saved all the same",
-        '        raise TypeError(\n            f"a model that was made ready',
-        "        return super().save_pretrained(folder)\n"
-        '        raise TypeError(\n            f"a model that was made ready',
+        "raise TypeError",
+        "return super().save_pretrained(folder)\n        raise TypeError",
         select="saved",
     ),
     # Kernels
-    Change(
-        "gpt2/inference/model",
-        "oneDNN on in the blocks",
-        "with kernels(self.wte.weight.dtype, ids.numel()):",
-        "with nullcontext():",
-        select="onednn",
+    _last_hidden_state(
+        "oneDNN on in the blocks", "kernels(self.wte.weight.dtype, ids.numel())", "nullcontext()"
     ),
-    Change(
-        "gpt2/inference/model",
+    _body_logits(
         "oneDNN on in the head",
-        "with kernels(hidden_state.dtype, hidden_state.shape[:-1].numel()):",
-        "with nullcontext():",
-        select="onednn",
+        "kernels(hidden_state.dtype, hidden_state.shape[:-1].numel())",
+        "nullcontext()",
     ),
+    _last_hidden_state("oneDNN off for one position of each sequence", "numel()", "shape[-1]"),
     Change(
-        "gpt2/inference/model",
-        "oneDNN off for one position of each sequence",
-        "with kernels(self.wte.weight.dtype, ids.numel()):",
-        "with kernels(self.wte.weight.dtype, ids.shape[-1]):",
-        select="onednn",
-    ),
-    Change(
-        "gpt2/inference/kernels",
+        "gpt2/inference/kernels:kernels",
         "oneDNN off for every dtype",
-        "if dtype == torch.bfloat16 and positions == 1 else",
-        "if positions == 1 else",
+        "dtype == torch.bfloat16 and ",
+        "",
         select="onednn",
     ),
-    Change(
-        "gpt2/inference/kernels",
+    _without_onednn(
         "oneDNN stays off after an error",
-        "    try:\n        yield\n    finally:\n        with",
-        "    yield\n    if switch:\n        with",
-        select="onednn",
+        "try:\n        yield\n    finally",
+        "yield\n    if switch",
     ),
-    Change(
-        "gpt2/inference/kernels",
-        "oneDNN on afterwards, whatever it was before",
-        "                switch.enabled = _before",
-        "                switch.enabled = True",
-        select="onednn",
-    ),
-    Change(
-        "gpt2/inference/kernels",
+    _without_onednn("oneDNN on afterwards, whatever it was before", "= _before", "= True"),
+    _without_onednn(
         "the first thread that is done turns oneDNN on",
-        "            if _without == 0:\n                switch.enabled = _before",
-        "            if _without >= 0:\n                switch.enabled = _before",
-        select="onednn",
+        "1\n            if _without ==",
+        "1\n            if _without >=",
     ),
-    Change(
-        "gpt2/inference/kernels",
+    _without_onednn(
         "the last thread remembers the switch",
-        "        if _without == 0:\n            _before",
-        "        if _without >= 0:\n            _before",
-        select="onednn",
+        ":\n        if _without ==",
+        ":\n        if _without >=",
     ),
     # The error
-    Change(
-        "gpt2/inference/model",
-        "measured with dropout",
-        "with evaluating(model) as twin:",
-        "with torch.no_grad(), nullcontext(model) as twin:",
-        select="the_error or changed",
-    ),
-    Change(
-        "gpt2/inference/model",
+    _gpt2_for_inference_init("measured with dropout", "evaluating", "torch.no_grad(), nullcontext"),
+    _gpt2_for_inference_init(
         "the model left in evaluation",
-        "with evaluating(model) as twin:",
-        "with torch.no_grad(), nullcontext(model.eval()) as twin:",
-        select="the_error or changed",
+        "evaluating(model)",
+        "torch.no_grad(), nullcontext(model.eval())",
     ),
-    Change(
-        "gpt2/inference/model",
-        "measured on other tokens",
-        "ids = _random_ids(model.config) if ids is None else ids",
-        "ids = _random_ids(model.config) if ids is None or ids.ndim == 2 else ids",
-        select="the_error",
+    _gpt2_for_inference_init(
+        "measured on other tokens", "else ids", "or ids.ndim == 2 else ids", select="the_error"
     ),
+    _logits("no single positions measured", "max(seq - SINGLE_POSITIONS, 0)", "seq"),
     Change(
-        "gpt2/inference/model",
-        "no single positions measured",
-        "first = max(seq - SINGLE_POSITIONS, 0)",
-        "first = seq",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
+        "gpt2/inference/model:SINGLE_POSITIONS",
         "single positions for all",
         "SINGLE_POSITIONS = 8",
         "SINGLE_POSITIONS = 2**31",
         select="the_error",
     ),
-    Change(
-        "gpt2/inference/model",
+    _logits(
         "fewer positions than single ones not measured",
-        "first = max(seq - SINGLE_POSITIONS, 0)",
-        "first = seq - SINGLE_POSITIONS",
-        select="the_error",
+        "max(seq - SINGLE_POSITIONS, 0)",
+        "seq - SINGLE_POSITIONS",
     ),
-    Change(
-        "gpt2/inference/model",
+    _random_ids(
         "all positions of a large model measured",
-        "seq = min(config.n_positions, 128)",
-        "seq = config.n_positions",
-        select="the_error",
+        "min(config.n_positions, 128)",
+        "config.n_positions",
     ),
-    Change(
-        "gpt2/inference/model",
-        "more positions than a small model has",
-        "seq = min(config.n_positions, 128)",
-        "seq = 128",
-        select="the_error",
+    _random_ids("more positions than a small model has", "min(config.n_positions, 128)", "128"),
+    _error("spread of 0", ".clamp(min=smallest)", ""),
+    _error("largest error upwards", "abs().", ""),
+    _error("mean error for the root mean square", "square().mean().sqrt", "abs().mean"),
+    _error("sequences counted", "same.numel()", "len(same)"),
+    _inference_error_repr("share shown as percent", 'f"at {100 * ', 'f"at {'),
+    _inference_error_repr(
+        "one digit", '2g} of their spread at most,\\n"', '1g} of their spread at most,\\n"'
     ),
-    Change(
-        "gpt2/inference/model",
-        "other tokens each time",
-        "(1, seq), generator=generator)",
-        "(1, seq))",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "spread estimated from a sample",
-        "correction=0",
-        "correction=1",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "spread over the positions",
-        "expected.double().std(dim=-1,",
-        "expected.double().std(dim=-2,",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "spread of 0",
-        "spread.clamp(min=smallest)",
-        "spread",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "largest error upwards",
-        "largest=error.abs().max().item()",
-        "largest=error.max().item()",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "mean error for the root mean square",
-        "rms=error.square().mean().sqrt().item()",
-        "rms=error.abs().mean().item()",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "share of tokens that are another",
-        "actual.argmax(dim=-1) == expected.argmax(dim=-1)",
-        "actual.argmax(dim=-1) != expected.argmax(dim=-1)",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "sequences counted",
-        "positions=same.numel()",
-        "positions=len(same)",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "share shown as percent",
-        "{100 * self.unchanged:.4g} %",
-        "{self.unchanged:.4g} %",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "one digit",
-        "{self.largest:.2g}",
-        "{self.largest:.1g}",
-        select="the_error",
-    ),
-    Change(
-        "gpt2/inference/model",
+    _error(
         "NaN of the model passes",
         '    _require_finite("the model\'s own logits", expected)\n',
         "",
         select="nan",
     ),
-    Change(
-        "gpt2/inference/model",
+    _error(
         "NaN of the copy passes",
         '    _require_finite(f"with weights in {dtype} the logits", actual)\n',
         "",
         select="nan",
     ),
     Change(
-        "gpt2/inference/model",
+        "gpt2/inference/model:GPT2ForInference.from_pretrained",
         "loaded in another dtype",
-        "return cls(GPT2.from_pretrained(name_or_folder), dtype, ids)",
-        "return cls(GPT2.from_pretrained(name_or_folder), ids=ids)",
+        "dtype, ",
+        "ids=",
         select="checkpoint",
     ),
     # Errors
-    Change(
-        "gpt2/inference/model",
-        "made ready twice",
-        "    if isinstance(model, GPT2ForInference):\n",
-        "    if not model:\n",
-        select="errors_of",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "any dtype",
-        "    if dtype not in PRODUCTS:\n",
-        "    if not dtype:\n",
-        select="errors_of",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "partly on the CPU",
-        'if devices != ["cpu"]:',
-        'if "cpu" not in devices:',
-        select="errors_of",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "one axis",
-        "    if ids.ndim != 2 or ids.numel() == 0:\n",
-        "    if ids.numel() == 0:\n",
-        select="errors_of",
-    ),
-    Change(
-        "gpt2/inference/model",
-        "no position",
-        "    if ids.ndim != 2 or ids.numel() == 0:\n",
-        "    if ids.ndim != 2:\n",
-        select="errors_of",
-    ),
+    _require_ready_to_be("made ready twice", "isinstance(model, GPT2ForInference)", "not model"),
+    _require_ready_to_be("any dtype", "dtype not in PRODUCTS", "not dtype"),
+    _require_ready_to_be("partly on the CPU", 'devices != ["cpu"]', '"cpu" not in devices'),
+    _gpt2_for_inference_init("one axis", "ndim != 2 or ids.numel", "numel", select="errors_of"),
+    _gpt2_for_inference_init("no position", "2 or ids.numel() == 0", "2", select="errors_of"),
 )
