@@ -253,10 +253,10 @@ class GPT2(nn.Module):
                 sequence, and is its last.
 
         Returns:
-            Of a tensor: the prompts and the new tokens, shape `(batch, seq + max_new_tokens)`, or
-            shorter if all sequences have ended before. One that ends before others is filled up
-            with `eos_token`, the first of several. Of a list: a list of tensors, each a prompt and
-            its new tokens, without filling.
+            The prompts with their new tokens. Those of a tensor are of shape
+            `(batch, seq + max_new_tokens)`, or shorter if all sequences have ended before; one that
+            ends before others is filled up with `eos_token`, the first of several. Those of a list
+            are a list of tensors, without filling.
 
         Raises:
             TypeError: If `ids` are not int64 or int32, or a count or a token is no int.
