@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -69,9 +70,9 @@ def growth_of_attention(config: GPT2Config, lengths: list[int]) -> list[dict[str
         rows.append(
             {
                 "positions": seq,
-                "layer": allocated(lambda x=x: layer(x)),
+                "layer": allocated(partial(layer, x)),
                 "definition": allocated(
-                    lambda x=heads, mask=mask: scaled_dot_product_attention(x, x, x, mask)
+                    partial(scaled_dot_product_attention, heads, heads, heads, mask)
                 ),
             }
         )

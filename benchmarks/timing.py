@@ -40,7 +40,7 @@ def interleaved(
         function()
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     for number in range(rounds):
-        names = list(functions) if number % 2 == 0 else list(reversed(functions))
+        names = list(functions) if number % 2 == 0 else list(functions)[::-1]
         for name in names:
             start = time.perf_counter()
             functions[name]()

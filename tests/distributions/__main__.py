@@ -38,7 +38,7 @@ def use_extension(environment: Environment, folder: Path) -> None:
     """Checks the README's first page, which is red; accepts it, and checks it again."""
     page, told = readme.first_page(EXTENSION.readme)
     (folder / "page.md").write_text(page, encoding="utf-8")
-    command = [environment.python, "-m", "verified_book"]
+    command = [str(environment.python), "-m", "verified_book"]
     said = run([*command, "check", "page.md"], folder, status=1)
     if said != told:
         raise StepError(f"the README says\n{told}\nbut it is\n{said}")

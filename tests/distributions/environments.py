@@ -100,7 +100,13 @@ class Environment:
         """Installs a wheel with what it declares, some of it in the oldest version allowed."""
         pins = self.folder / "oldest.txt"
         pins.write_text("".join(f"{oldest(requirement)}\n" for requirement in exact))
-        options = ["--quiet", "--no-compile", "--disable-pip-version-check", "--constraint", pins]
+        options = [
+            "--quiet",
+            "--no-compile",
+            "--disable-pip-version-check",
+            "--constraint",
+            str(pins),
+        ]
         run([self.python, "-m", "pip", "install", *options, wheel], self.folder)
         run([self.python, "-m", "pip", "check"], self.folder)
 

@@ -89,8 +89,8 @@ def trial(folder: Path, seed: int, pages: int, segments: int) -> tuple[Counter[s
     if status:
         report("accept", "refused", "\n".join(map(str, book.failures(log).items()))[:1500])
     for name, page in book.pages.items():
-        if detail := page.only_blocks_changed(accepted[name]):
-            report("lost or moved line", name, detail)
+        if moved := page.only_blocks_changed(accepted[name]):
+            report("lost or moved line", name, moved)
     status, log = book.build()
     if status:
         report("red after accept", "", "\n".join(map(str, book.failures(log).items()))[:1500])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from myst_parser.config.main import MdParserConfig
 
@@ -56,7 +56,7 @@ def accepted(
     changes = {}
     for index, output in outputs.items():
         wanted = edit(spans, index, output, words) if isinstance(output, str) else output
-        sure_of = "lines" if language is RST else "cells"
+        sure_of: Literal["lines", "cells"] = "lines" if language is RST else "cells"
         place = locate(wanted, split(text), spans, FileAsRead(b""), sure_of)
         changes[place] = change_for(place, [wanted], language)
     return apply(text, spans, changes, language)
