@@ -13,12 +13,12 @@ _in_evaluation = Function("gpt2/sampling:in_evaluation", "twin")
 _evaluating = Function("gpt2/sampling:evaluating", "evaluating")
 _stream = Function("gpt2/model:GPT2.stream", "errors")
 _new_tokens = Function("gpt2/generation:new_tokens", "stop or ended or filled")
-_model_gpt2_last_hidden_state_itself = Function("gpt2/model:GPT2.last_hidden_state", _OF_MODELS)
+_last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state", _OF_MODELS)
 _require_stops = Function("gpt2/generation:require_stops", "errors")
 _as_batch = Function("gpt2/generation:as_batch", "errors")
 _mask = Function("gpt2/cache:KeyValueCache.mask", "prompts or padding")
 _autocast_dtype = Function("precision:autocast_dtype", "autocast")
-_model_gpt2__last_hidden_state_itself = Function("gpt2/model:GPT2._last_hidden_state", _OF_MODELS)
+_inner_last_hidden_state = Function("gpt2/model:GPT2._last_hidden_state", _OF_MODELS)
 _append = Function("gpt2/cache:KeyValueCache.append", "computed or keys or concatenated")
 _require_sampling = Function("gpt2/sampling:require_sampling", "errors")
 _require_logits = Function("gpt2/sampling:_require_logits", "errors")
@@ -180,9 +180,7 @@ GENERATION = (
         "[:, 0])\n\n        def",
         select=_OF_MODELS,
     ),
-    _model_gpt2_last_hidden_state_itself(
-        "positions counted from 0 at each step", "past, past + ", ""
-    ),
+    _last_hidden_state("positions counted from 0 at each step", "past, past + ", ""),
     _new_tokens(
         "everything read again at each step",
         "tokens[:, None]",
@@ -234,7 +232,7 @@ GENERATION = (
     # Prompts of different lengths
     _as_batch("padding behind", '"left"', '"right"', select="prompts"),
     _as_batch("padding ignored", "padding if padding.any() else ", "", select="prompts"),
-    _model_gpt2_last_hidden_state_itself(
+    _last_hidden_state(
         "positions not shifted", "- caches", "- 0 * caches", select="prompts or padding"
     ),
     _mask("padding attended to", ">= self", ">= 0 * self"),
@@ -268,10 +266,8 @@ GENERATION = (
         "x",
     ),
     _autocast_dtype("float64 under autocast", "x.dtype == torch.float64 or ", ""),
-    _model_gpt2__last_hidden_state_itself(
-        "sequences of a batch meet", "ln_f(x)", "ln_f(x - x.mean(dim=0))"
-    ),
-    _model_gpt2__last_hidden_state_itself(
+    _inner_last_hidden_state("sequences of a batch meet", "ln_f(x)", "ln_f(x - x.mean(dim=0))"),
+    _inner_last_hidden_state(
         "tokens embedded at the first position only",
         "(positions)",
         "(positions[:1] * 0)",
