@@ -43,20 +43,20 @@ def runs(
 ) -> Iterator[tuple[Path, int, str, list[dict[str, Any]]]]:
     """Each chapter with its shift of the seeds in a process of its own, as they end."""
     waiting = list(reversed(jobs))
-    running: dict[int, tuple[multiprocessing.process.BaseProcess, Path, int, Path]] = {}
+    running: dict[Any, tuple[multiprocessing.process.BaseProcess, Path, int, Path]] = {}
     with tempfile.TemporaryDirectory() as folder:
         while waiting or running:
             while waiting and len(running) < workers:
                 notebook, shift = waiting.pop()
                 result = Path(folder, f"{len(waiting)}.json")
-                process = FORK.Process(target=run, args=(notebook, shift, result))
-                process.start()
-                running[process.sentinel] = process, notebook, shift, result
+                begun = FORK.Process(target=run, args=(notebook, shift, result))
+                begun.start()
+                running[begun.sentinel] = begun, notebook, shift, result
             for sentinel in connection.wait(list(running)):
-                process, notebook, shift, result = running.pop(int(sentinel))  # type: ignore[arg-type]
-                process.join()
-                if process.exitcode:
-                    yield notebook, shift, f"exit status {process.exitcode}", []
+                ended, notebook, shift, result = running.pop(sentinel)
+                ended.join()
+                if ended.exitcode:
+                    yield notebook, shift, f"exit status {ended.exitcode}", []
                 else:
                     yield notebook, shift, "", json.loads(result.read_text(encoding="utf-8"))
 

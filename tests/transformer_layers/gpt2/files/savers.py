@@ -7,15 +7,20 @@ import signal
 import sys
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
+
+Target: TypeAlias = Callable[..., object]
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
 
 
 @contextmanager
-def saver(target, *args):
+def saver(target: Target, *args: Any) -> Iterator[None]:
     """Runs `target` in a process of its own, and kills it at the end, wherever it is."""
     pid = _forked(target, *args)
     try:
@@ -25,7 +30,7 @@ def saver(target, *args):
         os.waitpid(pid, 0)
 
 
-def killed_at_random(kills, within, target, *args):
+def killed_at_random(kills: int, within: float, target: Target, *args: Any) -> Iterator[None]:
     """Runs `target`, which saves without an end, so many times; yields after each kill."""
     rng = random.Random(0)
     for _ in range(kills):
@@ -34,7 +39,7 @@ def killed_at_random(kills, within, target, *args):
         yield
 
 
-def killed_at_each_step(folder, target, *args):
+def killed_at_each_step(folder: Path, target: Target, *args: Any) -> Iterator[int]:
     """Runs `target`, and kills it at its first step in a folder, its second, and so on.
 
     Yields:
@@ -49,7 +54,7 @@ def killed_at_each_step(folder, target, *args):
             return
 
 
-def _forked(target, *args):
+def _forked(target: Target, *args: Any) -> int:
     # Forked, since a new process needs seconds to import torch. No thread of torch's is needed.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork")
@@ -58,7 +63,7 @@ def _forked(target, *args):
         status = 1
         try:
             # What a killed process wrote is there, flushed or not; flushing takes most of the time.
-            os.fsync = lambda _: None
+            os.fsync = lambda fd: None
             target(*args)
             status = 0
         finally:
@@ -69,10 +74,10 @@ def _forked(target, *args):
 _STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir")
 
 
-def _killed_at(last, folder, target, *args):
+def _killed_at(last: int, folder: str, target: Target, *args: Any) -> None:
     left = [last]
 
-    def count(event, arguments):
+    def count(event: str, arguments: tuple[Any, ...]) -> None:
         if event in _STEPS and str(arguments[0]).startswith(folder):
             left[0] -= 1
             if left[0] == 0:
