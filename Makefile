@@ -63,7 +63,11 @@ accept: $(VENV)/installed ## rewrite the expected outputs from what ran; review 
 	VERIFIED_BOOK_ACCEPT=1 $(BIN)/jupyter-book build book/ $(STRICT)
 	git diff --stat -- book
 
-lab: $(VENV)/installed ## open the Markdown chapters in JupyterLab, as notebooks
+$(VENV)/lab-installed: requirements-lab.txt $(VENV)/installed
+	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements-lab.txt
+	@touch $@
+
+lab: $(VENV)/lab-installed ## open the Markdown chapters in JupyterLab, as notebooks
 	$(BIN)/jupytext-config --settings-file $(VENV)/share/jupyter/lab/settings/overrides.json set-default-viewer markdown
 	$(BIN)/jupyter lab book/
 
