@@ -14,7 +14,10 @@ from tests.distributions.project import EXTENSION, LAYERS, ROOT, Project, import
 
 PROJECTS = pytest.mark.parametrize("project", [LAYERS, EXTENSION], ids=lambda it: it.name)
 # What the extras of each are for; the others build this book and test it.
-EXTRAS = {LAYERS: ["hub"], EXTENSION: list(EXTENSION.settings["project"]["optional-dependencies"])}
+EXTRAS = {
+    LAYERS: ["hub", "search"],
+    EXTENSION: list(EXTENSION.settings["project"]["optional-dependencies"]),
+}
 
 
 def names(requirements: list[Requirement]) -> set[str]:
