@@ -60,6 +60,16 @@ def names(folder):
 BOTH = ["config.json", "model.safetensors"]
 
 
+def loaded_or_refused(folder):
+    """Which model was loaded; where one process saves without an end, a reader may give up."""
+    try:
+        return loaded(folder)
+    except ValueError as error:
+        if "not the config that model.safetensors was saved with" not in str(error):
+            raise
+        return "refused"
+
+
 # Kills
 
 
@@ -99,8 +109,9 @@ def test_kills_at_random_leave_a_whole_model(tmp_path):
 def test_a_load_beside_a_saver_is_of_one_model(tmp_path):
     save(tmp_path, 0)
     with saver(save_without_end, tmp_path):
-        found = {loaded(tmp_path) for _ in range(40)}
-    assert found == {0, 1, 2}
+        found = [loaded_or_refused(tmp_path) for _ in range(40)]
+    assert {0, 1, 2} <= set(found)
+    assert found.count("refused") < 5
 
 
 @needs_fork
