@@ -159,18 +159,17 @@ def _match(layer: Layer, candidate: Candidate, failures: frozenset[str]) -> Wron
     found = _fingerprint(layer, candidate)
     alike = [
         (version, its_failures)
-        for version, fingerprint, its_failures in _known(layer.name)
+        for version, fingerprint, its_failures in _known(layer)
         if _same(fingerprint, found)
     ]
     for version, its_failures in alike:
         if its_failures == failures:
             return version
-    return alike[0][0] if alike and not _same(found, _right_fingerprint(layer.name)) else None
+    return alike[0][0] if alike and not _same(found, _right_fingerprint(layer)) else None
 
 
 @cache
-def _known(layer_name: str) -> tuple[tuple[WrongVersion, Fingerprint, frozenset[str]], ...]:
-    layer = layer_named(layer_name)
+def _known(layer: Layer) -> tuple[tuple[WrongVersion, Fingerprint, frozenset[str]], ...]:
     return tuple(
         (
             version,
@@ -182,8 +181,8 @@ def _known(layer_name: str) -> tuple[tuple[WrongVersion, Fingerprint, frozenset[
 
 
 @cache
-def _right_fingerprint(layer_name: str) -> Fingerprint:
-    return _fingerprint(layer_named(layer_name), right_version(layer_name))
+def _right_fingerprint(layer: Layer) -> Fingerprint:
+    return _fingerprint(layer, right_version(layer.name))
 
 
 def _failures(results: Iterable[Result]) -> frozenset[str]:
