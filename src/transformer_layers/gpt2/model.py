@@ -15,8 +15,9 @@ from transformer_layers.gpt2.block import GPT2Block
 from transformer_layers.gpt2.cache import KeyValueCache, require_caches
 from transformer_layers.gpt2.config import GPT2Config
 from transformer_layers.gpt2.conv1d import Conv1D
+from transformer_layers.gpt2.evaluation import in_evaluation
 from transformer_layers.gpt2.generation import as_batch, new_tokens, require_stops, up_to_stop
-from transformer_layers.gpt2.sampling import in_evaluation, next_token, require_sampling
+from transformer_layers.gpt2.sampling import next_token, require_sampling
 from transformer_layers.precision import at_least_float32, autocast_dtype
 from transformer_layers.validation import require_integers, require_size
 

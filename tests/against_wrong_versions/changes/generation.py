@@ -9,8 +9,8 @@ _OF_MODELS = "not each_row"
 
 _next_token_distribution = Function("gpt2/sampling:next_token_distribution", _QUICK)
 _next_token = Function("gpt2/sampling:next_token")
-_in_evaluation = Function("gpt2/sampling:in_evaluation", "twin")
-_evaluating = Function("gpt2/sampling:evaluating", "evaluating")
+_in_evaluation = Function("gpt2/evaluation:in_evaluation", "twin")
+_evaluating = Function("gpt2/evaluation:evaluating", "evaluating")
 _stream = Function("gpt2/model:GPT2.stream", "errors")
 _new_tokens = Function("gpt2/generation:new_tokens", "stop or ended or filled")
 _last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state", _OF_MODELS)

@@ -14,10 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.transformer_layers.comparisons import with_random_weights
 from transformer_layers import GPT2, GPT2Config, KeyValueCache, ready_for_inference
+from transformer_layers.gpt2.evaluation import evaluating, in_evaluation
 from transformer_layers.gpt2.generation import as_batch
 from transformer_layers.gpt2.sampling import (
-    evaluating,
-    in_evaluation,
     next_token,
     next_token_distribution,
     require_sampling,

@@ -36,7 +36,7 @@ def _without_onednn() -> Iterator[None]:
     with _switching:
         if _without == 0:
             _before = switch.enabled  # type: ignore[assignment]  # torch declares a descriptor here
-            switch.enabled = False  # type: ignore[assignment]
+            switch.enabled = False  # type: ignore[assignment]  # the same
         _without += 1
     try:
         yield
@@ -44,4 +44,4 @@ def _without_onednn() -> Iterator[None]:
         with _switching:
             _without -= 1
             if _without == 0:
-                switch.enabled = _before  # type: ignore[assignment]
+                switch.enabled = _before  # type: ignore[assignment]  # the same

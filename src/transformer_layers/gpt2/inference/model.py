@@ -14,11 +14,11 @@ from transformer_layers.gpt2.attention import CausalSelfAttention
 from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.gpt2.config import GPT2Config
 from transformer_layers.gpt2.conv1d import Conv1D
+from transformer_layers.gpt2.evaluation import evaluating
 from transformer_layers.gpt2.inference.attention import BlockwiseAttention
 from transformer_layers.gpt2.inference.kernels import kernels
 from transformer_layers.gpt2.inference.products import PRODUCTS
 from transformer_layers.gpt2.model import GPT2
-from transformer_layers.gpt2.sampling import evaluating
 
 _Module = TypeVar("_Module", bound=nn.Module)
 _Arguments = ParamSpec("_Arguments")
