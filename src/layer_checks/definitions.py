@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from torch import Tensor
 
@@ -11,6 +11,10 @@ from layer_checks.evidence import Evidence
 
 # A class of layers, or a function: what a reader hands in.
 Candidate: TypeAlias = Callable[..., Any]
+
+# What a check is about: what the layer computes, values and gradients; how it is called and what it
+# refuses (arguments, names, masks, caches); its initial values and defaults.
+Kind: TypeAlias = Literal["law", "contract", "start"]
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 View = TypeVar("View")
@@ -27,12 +31,14 @@ class Check:
             fails. Draws from torch's global generator, which the caller seeds.
         weak: Whether it is a popular check that lets most wrong versions pass: such a check stands
             in the table of what catches what, and decides nothing.
+        kind: What it is about.
     """
 
     name: str
     law: str
     run: Callable[[Candidate], Evidence]
     weak: bool = False
+    kind: Kind = "law"
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +89,7 @@ class Layer:
     right_ones: tuple[Candidate, ...] = ()
 
     def check(
-        self, law: str, *, name: str | None = None, weak: bool = False
+        self, law: str, *, name: str | None = None, weak: bool = False, kind: Kind = "law"
     ) -> Callable[[Declared], Declared]:
         """Declares a function as a check.
 
@@ -91,13 +97,14 @@ class Layer:
             law: What it settles, in one sentence.
             name: As it stands in a report; the function's name in words unless given.
             weak: Whether it is a popular check that decides nothing.
+            kind: What it is about.
 
         Returns:
             A decorator, which leaves the function as it is.
         """
 
         def declared(run: Declared) -> Declared:
-            self.checks += (Check(name or in_words(run.__name__), law, run, weak),)
+            self.checks += (Check(name or in_words(run.__name__), law, run, weak, kind),)
             return run
 
         return declared
@@ -157,7 +164,12 @@ class Family(Generic[View]):
         self.views = views
 
     def check(
-        self, law: str | Mapping[Layer, str], *, name: str | None = None, weak: bool = False
+        self,
+        law: str | Mapping[Layer, str],
+        *,
+        name: str | None = None,
+        weak: bool = False,
+        kind: Kind = "law",
     ) -> Callable[[Callable[[View], Evidence]], Callable[[View], Evidence]]:
         """Declares a function as a check of each layer.
 
@@ -165,6 +177,7 @@ class Family(Generic[View]):
             law: What it settles, in one sentence, or in one for each layer.
             name: As it stands in a report; the function's name in words unless given.
             weak: Whether it is a popular check that decides nothing.
+            kind: What it is about.
 
         Returns:
             A decorator, which leaves the function as it is.
@@ -174,7 +187,7 @@ class Family(Generic[View]):
             for layer, view in self.views.items():
                 sentence = law if isinstance(law, str) else law[layer]
                 named = name or in_words(run.__name__)
-                layer.check(sentence, name=named, weak=weak)(_of_view(run, view))
+                layer.check(sentence, name=named, weak=weak, kind=kind)(_of_view(run, view))
             return run
 
         return declared

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from layer_checks.definitions import Check, WrongVersion
 from layer_checks.detection_html import as_html
 from layer_checks.registry import layer_named
-from layer_checks.report import run, wrapped
+from layer_checks.report import wrapped
+from layer_checks.running import run
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import transformer_layers
 from layer_checks import check, wrong_version
-from layer_checks.report import Result
+from layer_checks.running import Result
 from transformer_layers import LayerNorm
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
