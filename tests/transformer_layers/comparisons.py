@@ -1,9 +1,12 @@
 """What the tests of the layers have in common: weights, differences, gradients, rounding errors."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 # Relative to the largest element of the result. Every sum here has fewer than 1000 terms, so that
 # rounding (1.1e-16 an operation) stays below 1e-13; a wrong formula is off by far more.
@@ -39,7 +42,7 @@ def assert_rounded_once(actual: Tensor, exact: Tensor) -> None:
     assert bool((error <= allowed).all()), f"error over what one rounding allows: {error / allowed}"
 
 
-def with_random_weights(module: nn.Module, std: float = 0.2) -> nn.Module:
+def with_random_weights(module: AnyModule, std: float = 0.2) -> AnyModule:
     """Draws every parameter anew: with the initial ones and zeros a swapped pair would not show."""
     for parameter in module.parameters():
         nn.init.normal_(parameter, std=std)

@@ -7,18 +7,22 @@ a test would fail on nothing else.
 """
 
 from tests.against_wrong_versions.changes.checkpoints import CHECKPOINTS
+from tests.against_wrong_versions.changes.evaluation import EVALUATION
 from tests.against_wrong_versions.changes.generation import GENERATION
 from tests.against_wrong_versions.changes.gpt2_config import GPT2_CONFIG
 from tests.against_wrong_versions.changes.inference import INFERENCE
 from tests.against_wrong_versions.changes.layers import LAYERS
 from tests.against_wrong_versions.changes.machinery import MACHINERY
+from tests.against_wrong_versions.changes.sampling import SAMPLING
 from tests.against_wrong_versions.changes.tokenizer import TOKENIZER
 from tests.against_wrong_versions.wrongs import Change
 
 CHANGES: dict[str, tuple[Change, ...]] = {
     **LAYERS,
     **CHECKPOINTS,
+    "gpt2/evaluation": EVALUATION,
     "gpt2/generation": GENERATION,
+    "gpt2/sampling": SAMPLING,
     "gpt2/config": GPT2_CONFIG,
     "gpt2/inference/model": INFERENCE,
     "machinery": MACHINERY,

@@ -1,144 +1,22 @@
-"""Lines of the next token's choice and of `generate` that are wrong, for `test_generation.py`."""
+"""Lines of `generate` that are wrong, for `test_generation.py`."""
 
 from tests.against_wrong_versions.wrongs import Change, Function
 
 # All but the slow tests, for what shows in the quick ones.
-_QUICK = "not (tokens_are or sequences or fewer or each_row)"
-_ROWS = "not (tokens_are or sequences or fewer)"
-_OF_MODELS = "not each_row"
+_QUICK = "not (tokens_are or sequences or fewer)"
 
-_next_token_distribution = Function("gpt2/sampling:next_token_distribution", _QUICK)
-_next_token = Function("gpt2/sampling:next_token")
-_in_evaluation = Function("gpt2/evaluation:in_evaluation", "twin")
-_evaluating = Function("gpt2/evaluation:evaluating", "evaluating")
 _stream = Function("gpt2/model:GPT2.stream", "errors")
 _new_tokens = Function("gpt2/generation:new_tokens", "stop or ended or filled")
-_last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state", _OF_MODELS)
+_last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state")
 _require_stops = Function("gpt2/generation:require_stops", "errors")
 _as_batch = Function("gpt2/generation:as_batch", "errors")
 _mask = Function("gpt2/cache:KeyValueCache.mask", "prompts or padding")
 _autocast_dtype = Function("precision:autocast_dtype", "autocast")
-_inner_last_hidden_state = Function("gpt2/model:GPT2._last_hidden_state", _OF_MODELS)
+_inner_last_hidden_state = Function("gpt2/model:GPT2._last_hidden_state")
 _append = Function("gpt2/cache:KeyValueCache.append", "computed or keys or concatenated")
-_require_sampling = Function("gpt2/sampling:require_sampling", "errors")
-_require_logits = Function("gpt2/sampling:_require_logits", "errors")
 
 GENERATION = (
-    # The distribution
-    _next_token_distribution("multiplied by the temperature", "/ min", "* min"),
-    _next_token_distribution(
-        "temperature ignored", " / min(max(temperature, limits.tiny), limits.max)", ".clone()"
-    ),
-    _next_token_distribution(
-        "float64 rounded to float32", "at_least_float32(logits)", "logits.float()"
-    ),
-    _next_token_distribution("low precision stays", "at_least_float32(logits)", "logits"),
-    _next_token_distribution(
-        "largest logit not subtracted",
-        "    wide = wide - wide.amax(dim=-1, keepdim=True)  # no temperature overflows\n",
-        "",
-    ),
-    _next_token_distribution(
-        "largest logit of all rows subtracted", "dim=-1, keepdim=True", "", select=_ROWS
-    ),
-    _next_token_distribution(
-        "temperature rounded to infinity",
-        "min(max(temperature, limits.tiny), limits.max)",
-        "max(temperature, limits.tiny)",
-    ),
-    _next_token_distribution(
-        "temperature rounded to 0", "max(temperature, limits.tiny)", "temperature"
-    ),
-    _next_token_distribution("one more than top_k", "top_k, vocab_size", "top_k + 1, vocab_size"),
-    _next_token_distribution("top_k above the vocabulary", "min(top_k, vocab_size)", "top_k"),
-    _next_token_distribution(
-        "equals of the last of top_k dropped", "wide < kth", "(wide <= kth) & (wide < 0)"
-    ),
-    _next_token_distribution(
-        "threshold of one row along the tokens of another",
-        ":]\n        wide",
-        "]\n        wide",
-        select=_ROWS,
-    ),
-    _next_token_distribution("masked by 0", "kth, -math.inf", "kth, 0.0"),
-    _next_token_distribution(
-        "top_p of what was there before top_k",
-        "ranked.",
-        "logits.sort(dim=-1, descending=True).values.to(wide.dtype).",
-    ),
-    _next_token_distribution(
-        "the token that reaches top_p dropped",
-        "from_here_on <=",
-        "from_here_on - ranked.softmax(dim=-1) <=",
-    ),
-    _next_token_distribution(
-        "summed up from the most likely on",
-        "from_here_on <= 1 -",
-        "ranked.softmax(dim=-1).cumsum(dim=-1) - ranked.softmax(dim=-1) >=",
-    ),
-    _next_token_distribution(
-        "all outside where top_p is tiny",
-        "    outside[..., 0] = False  # also where 1 - top_p is rounded to 1\n",
-        "",
-    ),
-    _next_token_distribution(
-        "the first token kept, not the most likely one",
-        "[..., 0] = False  # also where 1 - top_p is rounded to 1\n"
-        "    outside = outside.scatter(-1, order, outside)",
-        " = outside.scatter(-1, order, outside)\n    outside[..., 0] = False",
-    ),
-    _next_token_distribution(
-        "ranks taken for tokens", "    outside = outside.scatter(-1, order, outside)\n", ""
-    ),
-    _next_token_distribution(
-        "order applied in the wrong direction", "scatter(-1, order, outside)", "gather(-1, order)"
-    ),
-    _next_token_distribution(
-        "of equals the last first",
-        "wide.sort(dim=-1, descending=True, stable=True)",
-        "(each.flip(-1) for each in wide.sort(dim=-1, stable=True))",
-    ),
-    _next_token_distribution(
-        "not divided by the sum of what is left",
-        "masked_fill(outside, -math.inf).softmax(dim=-1)",
-        "softmax(dim=-1).masked_fill(outside, 0.0)",
-    ),
-    _next_token_distribution("detached", ").softmax(dim=-1)", ").softmax(dim=-1).detach()"),
-    _next_token_distribution(
-        "the likeliest of all rows at temperature 0",
-        "argmax(",
-        "argmax() % vocab_size + 0 * wide.argmax(",
-        select=_ROWS,
-    ),
-    _next_token_distribution(
-        "the last of equals at temperature 0",
-        "best = wide",
-        "best = vocab_size - 1 - wide.flip(-1)",
-    ),
-    # Draws
-    _next_token("options left out", ", temperature, top_k, top_p", ", temperature"),
-    _next_token(
-        "some probability for every token", "rows,", "rows.clamp(min=1e-2),", select=_QUICK
-    ),
-    _next_token(
-        "one random number for all rows",
-        "torch.multinomial(rows, 1, generator=generator)",
-        "(rows.cumsum(-1) > torch.rand((), generator=generator)).byte().argmax(-1)",
-    ),
-    _next_token("a generator of its own", "=generator", "=generator or torch.Generator()"),
-    _next_token(
-        "drawn at temperature 0", "    return logits.argmax(dim=-1)\n    ", "", select=_QUICK
-    ),
-    _next_token("compared in bfloat16", "argmax", "bfloat16().argmax", select=_QUICK),
-    _next_token("two axes only", "shape[:-1]", "shape[:1]", select=_ROWS),
     # Modes and gradients
-    _in_evaluation(
-        "dropout stays on",
-        "training=False, ",
-        "",
-        select="dropout or mode or evaluating or twin or greedy",
-    ),
-    _evaluating("the model's own modes switched", "in_evaluation(model)", "model.eval()"),
     _stream(
         "generated in the modes of the model",
         "in_evaluation(self)",
@@ -151,19 +29,6 @@ GENERATION = (
         "self.eval()",
         select="dropout or mode or twin or stream",
     ),
-    _in_evaluation(
-        "children of the model itself",
-        '        twins[module].__dict__["_modules"] = children\n',
-        "",
-        select="dropout or mode or twin or stream",
-    ),
-    _in_evaluation("what was compiled is called", ", _compiled_call_impl=None", ""),
-    _in_evaluation(
-        "parameters and buffers in other dictionaries",
-        "    return twins",
-        '        twins[module].__dict__["_buffers"] = dict(module._buffers)\n    return twins',
-    ),
-    _evaluating("gradients recorded while evaluating", "no_grad", "enable_grad", select="gradient"),
     _new_tokens("gradients recorded", "no_grad", "enable_grad", select="gradient"),
     _new_tokens(
         "no gradients for whoever reads a stream",
@@ -173,12 +38,11 @@ GENERATION = (
     ),
     _stream("gradients lost", "model =", "self.zero_grad()\n        model =", select="gradient"),
     # The loop
-    _new_tokens("one step too few", "(max_new_tokens)", "(max_new_tokens - 1)", select=_OF_MODELS),
+    _new_tokens("one step too few", "(max_new_tokens)", "(max_new_tokens - 1)"),
     _stream(
         "the first position's scores",
         "[:, -1])\n\n        def",
         "[:, 0])\n\n        def",
-        select=_OF_MODELS,
     ),
     _last_hidden_state("positions counted from 0 at each step", "past, past + ", ""),
     _new_tokens(
@@ -328,30 +192,4 @@ GENERATION = (
         "        require_sampling(temperature, top_k, top_p)\n",
         "",
     ),
-    _next_token(
-        "options not asked about at temperature 0",
-        "require_sampling(temperature, top_k, top_p)\n        ",
-        "",
-        select="errors",
-    ),
-    _next_token(
-        "logits not asked about at temperature 0",
-        "_require_logits(logits)\n        ",
-        "",
-        select="errors",
-    ),
-    _require_sampling(
-        "NaN is a temperature", "not 0 <= temperature <", "temperature < 0 or temperature =="
-    ),
-    _require_sampling("infinite temperature", " < math.inf", ""),
-    _require_sampling("top_k of 0", '"top_k", top_k', '"top_k", top_k, 0'),
-    _require_logits("no logits", "0 or logits.shape[-1] == 0", "0"),
-    _require_logits(
-        "any logit must be finite",
-        "amax(dim=-1)",
-        "flatten()",
-        select="possible or never or logits",
-    ),
-    _require_logits("infinity can be chosen", "~highest.isfinite", "highest.isnan"),
-    _require_logits("rows counted that are well", 'bad.numel()} "', 'highest.isfinite().sum()} "'),
 )
