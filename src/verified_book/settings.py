@@ -90,6 +90,15 @@ KERNELS = (
         "with `auto`, by sockets where platform and kernel know them.",
     ),
     Setting(
+        "verified_book_preload",
+        [],
+        (list, tuple),
+        "",
+        "Modules that take long to import, such as `torch`: on Linux they are imported once in a "
+        "build, and each ipykernel is forked from the process that has them. The book's own "
+        "modules do not belong here, since pages depend on those that they import.",
+    ),
+    Setting(
         "verified_book_data",
         [],
         (list, tuple),

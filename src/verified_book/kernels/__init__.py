@@ -73,6 +73,8 @@ def before_reading(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
     if not _builds:  # the second build of one application
         prepare(app)
     _builds[-1].reads = bool(docnames)
+    if docnames:
+        _builds[-1].preload()
 
 
 def after_reading(app: Sphinx, env: BuildEnvironment) -> None:

@@ -10,6 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 
 from verified_book.kernels import files, readers
+from verified_book.kernels.preloaded import ForkServer
 from verified_book.kernels.quarters import VARIABLE, Quarters
 
 
@@ -19,6 +20,7 @@ class Kernels:
     Attributes:
         transport: How they talk: `ipc`, `tcp`, or `auto`.
         reads: Whether the build reads any page.
+        server: What kernels are forked from, if modules are to be imported beforehand.
     """
 
     def __init__(self, app: Sphinx) -> None:
@@ -29,6 +31,7 @@ class Kernels:
                 f"verified_book_transport is {self.transport!r}; it can be auto, ipc or tcp"
             )
         self.reads = False
+        self.server: ForkServer | None = None
         self._quarters: Quarters | None = None
         self._lifeline = readers.Lifeline()
         # Processes that Sphinx forks are children of multiprocessing; kernels are not.
@@ -68,6 +71,13 @@ class Kernels:
         }
         return {**self.quarters.environment(), VARIABLE: json.dumps(orders)}
 
+    def preload(self) -> None:
+        """Makes what kernels are forked from, if modules are named and there can be sockets."""
+        modules = list(self.app.config.verified_book_preload)
+        if modules and self.server is None and self.quarters.sockets:
+            environment = self.quarters.environment()
+            self.server = ForkServer(modules, self.quarters.path / "forks", environment)
+
     def has_run(self, notebook: Any, log: Path | None) -> None:
         """Remembers which files the page that is being read has opened."""
         files.remember(self.app, notebook.metadata, log)
@@ -82,6 +92,9 @@ class Kernels:
     def close(self) -> None:
         """Ends what still runs, and removes the folder."""
         self._lifeline.close()
+        if self.server is not None:
+            self.server.close()
+            self.server = None
         if self._quarters is not None:
             self._quarters.close()
             self._quarters = None

@@ -52,6 +52,7 @@ class BookClient(NotebookClient):
         kernels: Kernels = self.kernels
         manager.quarters = kernels.quarters
         manager.wanted = kernels.transport
+        manager.server = kernels.server
         manager.page = kernels.page
         self.log_of_files = kernels.quarters.new_name().with_suffix(".log")
         manager.environment = kernels.environment(self.log_of_files)

@@ -6,6 +6,7 @@ from pathlib import Path
 from queue import Empty
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 from jupyter_client.kernelspec import KernelSpec, NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager
@@ -13,6 +14,12 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from sphinx.util import logging
 from traitlets import Dict, Instance, Unicode
 
+from verified_book.kernels.preloaded import (
+    ForkServer,
+    NotForkedError,
+    PreloadedProvisioner,
+    can_fork,
+)
 from verified_book.kernels.quarters import Quarters
 
 logger = logging.getLogger(__name__)
@@ -28,6 +35,7 @@ class BookKernelManager(AsyncKernelManager):
     """A kernel in the quarters of the process that runs it."""
 
     quarters = Instance(Quarters)
+    server = Instance(ForkServer, allow_none=True, help="what kernels are forked from, if any")
     wanted = Unicode("auto", help="verified_book_transport")
     page = Unicode(help="the document that it runs, for messages")
     environment = Dict(help="the variables of the kernel")
@@ -46,11 +54,16 @@ class BookKernelManager(AsyncKernelManager):
         reasons: list[str] = []
         while len(reasons) < 2:
             self._take_address(spec)
+            self._take_provisioner(spec)
             try:
                 await super().start_kernel(**options)
                 self._put_under_watch()
                 await self._answer()
                 return
+            except NotForkedError as error:
+                self._do_without_server(error)
+                await self._give_up()
+                continue
             except Exception as error:
                 reasons.append(str(error) or type(error).__name__)
             if len(reasons) < 2:
@@ -70,6 +83,24 @@ class BookKernelManager(AsyncKernelManager):
         if ours and self.quarters.sockets:
             self.transport = "ipc"
             self.ip = str(name)
+
+    def _take_provisioner(self, spec: KernelSpec | None) -> None:
+        """Has the kernel forked, if there is something to fork it from."""
+        if self.server is not None and spec is not None and is_ipykernel(spec) and can_fork(spec):
+            self.kernel_id = self.kernel_id or str(uuid4())
+            self.provisioner = PreloadedProvisioner(
+                kernel_id=self.kernel_id, kernel_spec=spec, parent=self, server=self.server
+            )
+
+    def _do_without_server(self, error: NotForkedError) -> None:
+        logger.warning(
+            "verified_book_preload: kernels start without what was to be imported beforehand (%s)",
+            str(error),
+            type="verified_book",
+            subtype="preload",
+            once=True,
+        )
+        self.server = None
 
     def _put_under_watch(self) -> None:
         """Has the kernel ended when this process ends; others than processes of ours cannot be."""
