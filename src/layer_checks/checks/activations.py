@@ -88,7 +88,7 @@ def gradients(activation: _Activation) -> Evidence:
     return same_gradients(activation, activation.authority, _range(), atol=1e-13)
 
 
-@both.check("The output has the dtype of the input.")
+@both.check("The output has the dtype of the input.", kind="contract")
 def dtype(activation: _Activation) -> Evidence:
     dtypes = [torch.half, torch.double]
     return same([activation(torch.ones(2, dtype=each)).dtype for each in dtypes], dtypes)

@@ -154,7 +154,10 @@ def large_scores(call: Call) -> Evidence:
     return equivalent(blocked, torch.zeros_like(blocked), atol=0.0)
 
 
-@both.check("A query that may attend to nothing has weights 0, and all gradients are finite.")
+@both.check(
+    "A query that may attend to nothing has weights 0, and all gradients are finite.",
+    kind="contract",
+)
 def nothing_allowed(call: Call) -> Evidence:
     query, key = _inputs()
     mask = _mask()
@@ -183,7 +186,7 @@ def bfloat16(call: Call) -> Evidence:
     return rounded_once(call(query, key, mask), exact, atol=1e-6)
 
 
-@both.check("A mask that is not boolean is refused.")
+@both.check("A mask that is not boolean is refused.", kind="contract")
 def mask_of_numbers(call: Call) -> Evidence:
     query, key = _inputs()
     added = torch.zeros(4, 5, dtype=torch.float64).masked_fill(~_mask(), -math.inf)

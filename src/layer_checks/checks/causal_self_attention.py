@@ -100,7 +100,8 @@ def small_weights_atol_1e_5(candidate: Candidate) -> Evidence:
 
 
 @causal_self_attention.check(
-    "The state dict has the weights and biases of c_attn and c_proj, and nothing else."
+    "The state dict has the weights and biases of c_attn and c_proj, and nothing else.",
+    kind="contract",
 )
 def state(candidate: Candidate) -> Evidence:
     layer = built(candidate, _D_MODEL, _NUM_HEADS)
@@ -157,7 +158,8 @@ def first_position(candidate: Candidate) -> Evidence:
 
 
 @causal_self_attention.check(
-    "In steps of 3, 2 and 1 with a cache of keys and values, the values are the same."
+    "In steps of 3, 2 and 1 with a cache of keys and values, the values are the same.",
+    kind="contract",
 )
 def cache(candidate: Candidate) -> Evidence:
     return steps_equal_the_whole(*_pair(candidate), _D_MODEL, _NUM_HEADS)
@@ -190,13 +192,13 @@ def dropped_weights(candidate: Candidate) -> Evidence:
     )
 
 
-@causal_self_attention.check("A width that the heads do not divide is refused.")
+@causal_self_attention.check("A width that the heads do not divide is refused.", kind="contract")
 def uneven_heads(candidate: Candidate) -> Evidence:
     raises(ValueError, candidate, 10, 3)
     return holds(True, "d_model=10, num_heads=3 raises ValueError")
 
 
-@causal_self_attention.check("A sequence without a batch axis gives its own row.")
+@causal_self_attention.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL)

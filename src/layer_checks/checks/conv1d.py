@@ -75,12 +75,14 @@ def output_shape(candidate: Candidate) -> Evidence:
     return same(tuple(built(candidate, 5, 7)(torch.randn(2, 3, 5)).shape), (2, 3, 7))
 
 
-@conv1d.check("The weight has shape (in, out), the bias (out,).")
+@conv1d.check("The weight has shape (in, out), the bias (out,).", kind="contract")
 def parameters(candidate: Candidate) -> Evidence:
     return has_parameters(built(candidate, 5, 7), weight=(5, 7), bias=(7,))
 
 
-@conv1d.check("The initial weight has mean 0 and standard deviation 0.02, the bias is 0.")
+@conv1d.check(
+    "The initial weight has mean 0 and standard deviation 0.02, the bias is 0.", kind="start"
+)
 def initial_values(candidate: Candidate) -> Evidence:
     weights = list(weights_of(built(candidate, 200, 100)).values())
     found = torch.stack([weights[0].std(), weights[0].mean()])
@@ -105,14 +107,14 @@ def gradients(candidate: Candidate) -> Evidence:
     return agreeing_gradients(ours, theirs, randn64(2, 3, 5), atol=1e-12)
 
 
-@conv1d.check("A transposed input is mapped like any other.")
+@conv1d.check("A transposed input is mapped like any other.", kind="contract")
 def not_contiguous(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, 5, 5)
     x = randn64(3, 5, 2).transpose(1, 2)
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
 
-@conv1d.check("None, several or empty leading axes come back as they were.")
+@conv1d.check("None, several or empty leading axes come back as they were.", kind="contract")
 def leading_axes(candidate: Candidate) -> Evidence:
     layer = built(candidate, 5, 5)
     shapes = [(5,), (4, 5), (2, 1, 3, 5), (0, 3, 5)]

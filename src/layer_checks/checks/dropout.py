@@ -119,14 +119,14 @@ def everything_dropped(call: Call) -> Evidence:
     return equivalent(torch.stack([y.detach(), gradient]), 0.0, atol=0.0)
 
 
-@both.check("A p that is no probability is refused.")
+@both.check("A p that is no probability is refused.", kind="contract")
 def bad_p(call: Call) -> Evidence:
     for p in (1.5, -0.5, math.nan):
         raises(ValueError, call, torch.ones(3), p, True)
     return holds(True, "p = 1.5, -0.5 and NaN raise ValueError")
 
 
-@both.check("The output has the dtype of the input.")
+@both.check("The output has the dtype of the input.", kind="contract")
 def dtype(call: Call) -> Evidence:
     dtypes = [torch.float16, torch.bfloat16, torch.float64]
     return same([call(torch.ones(4, dtype=each), 0.5, True).dtype for each in dtypes], dtypes)
@@ -138,7 +138,7 @@ def rare_survivors(call: Call) -> Evidence:
     return equivalent(kept.double(), 200.0, atol=75.0)  # five standard deviations
 
 
-@both.check("An infinity that is dropped is 0.")
+@both.check("An infinity that is dropped is 0.", kind="contract")
 def dropped_infinity(call: Call) -> Evidence:
     y = call(torch.full((100,), math.inf), 0.5, True)
     return holds(bool(((y == 0) | (y == math.inf)).all()), "a dropped infinity is 0")

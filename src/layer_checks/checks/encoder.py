@@ -91,7 +91,7 @@ def order_of_positions(encoder: _Encoder) -> Evidence:
     return equivalent(ours(x[:, order]), ours(x)[:, order], atol=1e-12)
 
 
-@both.check("There are self_attention, feed_forward, norm1 and norm2.")
+@both.check("There are self_attention, feed_forward, norm1 and norm2.", kind="contract")
 def parameters(encoder: _Encoder) -> Evidence:
     found = {name for name, _ in built(encoder.candidate, *_SIZES).named_parameters()}
     expected = TorchEncoderLayer(*_SIZES, norm_first=False).as_ours().keys()
@@ -159,7 +159,7 @@ def all_dropped(encoder: _Encoder) -> Evidence:
     return equivalent(ours.train()(x), normed, atol=1e-12)
 
 
-@both.check("A sequence without a batch axis gives its own row.")
+@both.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(encoder: _Encoder) -> Evidence:
     ours, theirs = encoder.pair()
     x = _sequences()

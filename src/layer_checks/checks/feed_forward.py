@@ -104,7 +104,9 @@ def output_shape(network: _Network) -> Evidence:
     return _output_shape(network, _D_FF)
 
 
-@positionwise_feed_forward.check("There are two nn.Linear, linear1 and linear2, with biases.")
+@positionwise_feed_forward.check(
+    "There are two nn.Linear, linear1 and linear2, with biases.", kind="contract"
+)
 def parameters(candidate: Candidate) -> Evidence:
     return has_parameters(
         built(candidate, _D_MODEL, _D_FF),
@@ -118,6 +120,7 @@ def parameters(candidate: Candidate) -> Evidence:
 @feed_forward.check(
     "There are two Conv1D, c_fc and c_proj; the inner width is 4 d_model or d_ff.",
     name="parameters",
+    kind="contract",
 )
 def gpt2_parameters(candidate: Candidate) -> Evidence:
     def of_width(layer: nn.Module, d_ff: int) -> Evidence:

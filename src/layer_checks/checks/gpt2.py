@@ -160,7 +160,7 @@ def at_the_start(candidate: Candidate) -> Evidence:
     return equivalent(ours(ids), theirs(ids), atol=1e-2)
 
 
-@gpt2.check("The state dict has the names and shapes of the published weights.")
+@gpt2.check("The state dict has the names and shapes of the published weights.", kind="contract")
 def state(candidate: Candidate) -> Evidence:
     return same_state(built(candidate, _config()), _authority())
 
@@ -203,7 +203,10 @@ def future(candidate: Candidate) -> Evidence:
     return equivalent(ours(changed)[:, :4], ours(ids)[:, :4], atol=1e-13)
 
 
-@gpt2.check("In steps of 3, 2 and 1 with caches of keys and values, the logits are the same.")
+@gpt2.check(
+    "In steps of 3, 2 and 1 with caches of keys and values, the logits are the same.",
+    kind="contract",
+)
 def caches(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     ids = _ids(seq=6)
@@ -228,35 +231,35 @@ def all_dropped(candidate: Candidate) -> Evidence:
     return equivalent(ours.train()(ids), expected.expand(*ids.shape, -1), atol=1e-12)
 
 
-@gpt2.check("More positions than n_positions are refused.")
+@gpt2.check("More positions than n_positions are refused.", kind="contract")
 def too_long(candidate: Candidate) -> Evidence:
     return _refuses(candidate, [_ids(seq=_N_POSITIONS + 1)], "n_positions + 1 positions")
 
 
-@gpt2.check("An id that is not in the vocabulary is refused.")
+@gpt2.check("An id that is not in the vocabulary is refused.", kind="contract")
 def unknown_ids(candidate: Candidate) -> Evidence:
     batches = [torch.tensor([[0, wrong]]) for wrong in (_VOCAB_SIZE, -1)]
     return _refuses(candidate, batches, f"{_VOCAB_SIZE} or -1 among the ids")
 
 
-@gpt2.check("A sequence without a batch axis gives its own row.")
+@gpt2.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     ids = _ids()
     return equivalent(ours(ids[0]), theirs(ids)[0], atol=1e-12)
 
 
-@gpt2.check("Both start with standard deviation 0.02.")
+@gpt2.check("Both start with standard deviation 0.02.", kind="start")
 def initial_embeddings(candidate: Candidate) -> Evidence:
     return _deviations(candidate, 0.02, lambda name: name in ("wte.weight", "wpe.weight"))
 
 
-@gpt2.check("Every c_proj starts with standard deviation 0.02 / √(2N).")
+@gpt2.check("Every c_proj starts with standard deviation 0.02 / √(2N).", kind="start")
 def initial_projections(candidate: Candidate) -> Evidence:
     return _deviations(candidate, 0.02 / math.sqrt(4), lambda name: "c_proj" in name)
 
 
-@gpt2.check("No two blocks start with the same matrices.")
+@gpt2.check("No two blocks start with the same matrices.", kind="start")
 def blocks_differ(candidate: Candidate) -> Evidence:
     initial = _initial(candidate)
     matrices = [name for name, each in initial.items() if name[:4] == "h.0." and each.ndim == 2]

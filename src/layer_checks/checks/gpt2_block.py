@@ -91,7 +91,9 @@ def at_the_start(candidate: Candidate) -> Evidence:
     return equivalent(ours(x), theirs(x), atol=1e-2)
 
 
-@gpt2_block.check("The state dict has ln_1, attn, ln_2 and mlp, as in the published weights.")
+@gpt2_block.check(
+    "The state dict has ln_1, attn, ln_2 and mlp, as in the published weights.", kind="contract"
+)
 def state(candidate: Candidate) -> Evidence:
     return same_state(built(candidate, _D_MODEL, _NUM_HEADS), _authority())
 
@@ -126,7 +128,9 @@ def future(candidate: Candidate) -> Evidence:
 
 
 @gpt2_block.check(
-    "In steps of 3, 2 and 1 with a cache of keys and values, the values are the same.", name="cache"
+    "In steps of 3, 2 and 1 with a cache of keys and values, the values are the same.",
+    name="cache",
+    kind="contract",
 )
 def with_cache(candidate: Candidate) -> Evidence:
     return steps_equal_the_whole(*_pair(candidate), _D_MODEL, _NUM_HEADS)
@@ -146,7 +150,7 @@ def all_dropped(candidate: Candidate) -> Evidence:
     return equivalent(ours.train()(x), x, atol=0.0)
 
 
-@gpt2_block.check("A sequence without a batch axis gives its own row.")
+@gpt2_block.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL)

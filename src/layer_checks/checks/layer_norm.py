@@ -95,7 +95,9 @@ def width_768_atol_1e_5(candidate: Candidate) -> Evidence:
     return _close(candidate, 1e-5, rtol=1e-5)
 
 
-@layer_norm.check("There is a weight of ones and, unless `bias=False`, a bias of zeros.")
+@layer_norm.check(
+    "There is a weight of ones and, unless `bias=False`, a bias of zeros.", kind="contract"
+)
 def parameters(candidate: Candidate) -> Evidence:
     layer = built(candidate, 5)
     has_parameters(layer, weight=(5,), bias=(5,))

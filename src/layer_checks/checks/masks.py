@@ -50,7 +50,7 @@ def random_scores_masked(candidate: Candidate) -> Evidence:
     return equivalent(weights.nansum(dim=-1), torch.ones(4, dtype=torch.float64), atol=1e-12)
 
 
-@causal_mask.check("The mask is of dtype bool.")
+@causal_mask.check("The mask is of dtype bool.", kind="contract")
 def boolean(candidate: Candidate) -> Evidence:
     return _boolean(candidate(4))
 
@@ -105,12 +105,12 @@ def counts(candidate: Candidate) -> Evidence:
     return equivalent(allowed, _lengths())
 
 
-@padding_mask.check("The mask is of dtype bool.", name="boolean")
+@padding_mask.check("The mask is of dtype bool.", name="boolean", kind="contract")
 def boolean_check(candidate: Candidate) -> Evidence:
     return _boolean(candidate(_lengths(), 5))
 
 
-@padding_mask.check("The mask has shape (batch, 1, seq).", name="shape")
+@padding_mask.check("The mask has shape (batch, 1, seq).", name="shape", kind="contract")
 def padding_shape(candidate: Candidate) -> Evidence:
     return same(tuple(candidate(_lengths(), 5).shape), (4, 1, 5))
 

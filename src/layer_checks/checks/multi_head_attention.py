@@ -108,7 +108,7 @@ def small_weights_atol_1e_5(candidate: Candidate) -> Evidence:
     return _fresh(candidate, 1e-5)
 
 
-@multi_head_attention.check("There are four projections, with biases or without.")
+@multi_head_attention.check("There are four projections, with biases or without.", kind="contract")
 def parameters(candidate: Candidate) -> Evidence:
     names = ("query_proj", "key_proj", "value_proj", "output_proj")
     weights = {f"{name}__weight": (_D_MODEL, _D_MODEL) for name in names}
@@ -200,7 +200,8 @@ def large_scores(candidate: Candidate) -> Evidence:
 
 @multi_head_attention.check(
     "A query that may attend to nothing gives the bias of output_proj, and all gradients "
-    "are finite."
+    "are finite.",
+    kind="contract",
 )
 def nothing_allowed(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
@@ -213,7 +214,7 @@ def nothing_allowed(candidate: Candidate) -> Evidence:
     return equivalent(output[1], theirs.attention.out_proj.bias.expand(4, -1), atol=1e-12)
 
 
-@multi_head_attention.check("A mask that is not boolean is refused.")
+@multi_head_attention.check("A mask that is not boolean is refused.", kind="contract")
 def mask_of_numbers(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate)
     inputs = _inputs()
@@ -221,7 +222,7 @@ def mask_of_numbers(candidate: Candidate) -> Evidence:
     return refused(ours, [(*inputs, mask) for mask in (added, _mask(4, 7).long())])
 
 
-@multi_head_attention.check("A width that the heads do not divide is refused.")
+@multi_head_attention.check("A width that the heads do not divide is refused.", kind="contract")
 def uneven_heads(candidate: Candidate) -> Evidence:
     raises(ValueError, candidate, 10, 3)
     return holds(True, "d_model=10, num_heads=3 raises ValueError")
@@ -245,14 +246,14 @@ def training(candidate: Candidate) -> Evidence:
     return holds(not torch.equal(ours(*inputs), ours(*inputs)), "two calls drop other weights")
 
 
-@multi_head_attention.check("An empty batch gives an empty batch.")
+@multi_head_attention.check("An empty batch gives an empty batch.", kind="contract")
 def empty_batch(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate)
     query, key, value = _inputs(batch=0)
     return same(tuple(ours(query, key, value).shape), (0, 4, _D_MODEL))
 
 
-@multi_head_attention.check("A sequence without a batch axis gives its own row.")
+@multi_head_attention.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     query, key, value = _inputs()

@@ -86,7 +86,7 @@ def gradients(penalty: _Penalty) -> Evidence:
     return same_gradients(ours, theirs, randn64(3, 4), randn64(5), atol=1e-12)
 
 
-@both.check("A generator of tensors, such as layer.parameters(), gives the same.")
+@both.check("A generator of tensors, such as layer.parameters(), gives the same.", kind="contract")
 def generator(penalty: _Penalty) -> Evidence:
     weights = _weights()
     found = penalty.candidate(weight for weight in weights)

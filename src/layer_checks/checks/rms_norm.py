@@ -76,7 +76,7 @@ def width_768_atol_1e_5(candidate: Candidate) -> Evidence:
     return _close(candidate, 1e-5)
 
 
-@rms_norm.check("There is a weight of ones, and no bias.")
+@rms_norm.check("There is a weight of ones, and no bias.", kind="contract")
 def parameters(candidate: Candidate) -> Evidence:
     layer = built(candidate, 5)
     has_parameters(layer, weight=(5,))
