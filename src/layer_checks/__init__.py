@@ -1,5 +1,6 @@
 """Checks of transformer layers: evidence, the laws of each layer, and its known wrong versions."""
 
+from layer_checks.asserting import assert_layer
 from layer_checks.counterparts import to_ours, to_theirs
 from layer_checks.definitions import WrongVersion
 from layer_checks.detection import DetectionTable, detection_table
@@ -15,6 +16,7 @@ __all__ = [
     "Evidence",
     "Report",
     "WrongVersion",
+    "assert_layer",
     "check",
     "counted",
     "detection_table",

@@ -1,63 +1,63 @@
-"""Prints, for every layer, which check catches which known wrong version.
+"""The command line of the checks.
 
-Run as `python -m layer_checks`, or with the names of layers. The exit status is 1 if the book's own
-layer is flagged, a wrong version passes, or a check that is not weak catches none.
+`python -m layer_checks LayerNorm mypackage.norms:MyNorm` checks a layer of yours: the exit status
+is 0 if it keeps the law, 1 if not, 2 if nothing could be checked. `python -m layer_checks`, or with
+names of layers alone, prints which check catches which known wrong version.
 """
 
+import argparse
+import json
 import sys
 from collections.abc import Sequence
 
-from layer_checks.detection import DetectionTable, detection_table
-from layer_checks.registry import LAYERS, layer_named, right_version
-from layer_checks.report import check
+from layer_checks import command_line, detection_command
 
 
-def main(layer_names: Sequence[str]) -> int:
-    """Prints a table for each layer, and what is wrong with it.
+def main(arguments: Sequence[str]) -> int:
+    """Runs what the arguments ask for.
 
     Args:
-        layer_names: Names of layers; all of them if there are none.
+        arguments: What stands after the command's name.
 
     Returns:
         The exit status.
     """
+    options = _parser().parse_args(arguments)
+    if not any(":" in word for word in options.words):
+        return detection_command.main(options.words)
+    if len(options.words) != 2 or ":" in options.words[0]:
+        print("give one layer, and one place such as mypackage.norms:MyNorm", file=sys.stderr)
+        return 2
     try:
-        layers = [layer_named(name) for name in layer_names] or list(LAYERS.values())
+        names = command_line.names_of(options.names)
+        outcome = command_line.in_a_process(*options.words, options.seed, names, options.timeout)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    problems: list[str] = []
-    versions = 0
-    for layer in layers:
-        table = detection_table(layer.name)
-        versions += len(table.wrong_versions)
-        print(f"{layer.name}\n\n{table}\n")
-        problems += problems_of(table)
-    print(f"{versions} wrong versions of {len(layers)} layers")
-    for problem in problems:
-        print(f"problem: {problem}")
-    return 1 if problems else 0
+    if "error" in outcome:
+        print(outcome["error"], file=sys.stderr)
+        return 2
+    if options.json:
+        print(json.dumps(outcome, ensure_ascii=False, indent=2))
+    else:
+        command_line.print_in_colours(outcome["text"])
+    return 0 if outcome["holds"] else 2 if outcome["not_judged"] else 1
 
 
-def problems_of(table: DetectionTable) -> list[str]:
-    """What a table shows that it should not.
-
-    Args:
-        table: The table of one layer.
-
-    Returns:
-        One line for each wrong version that passes, for each check that is not weak and catches
-        none, and for each check that flags the book's own layer.
-    """
-    name = table.layer_name
-    problems = [f"{name}: {version.name} is not caught" for version in table.not_caught]
-    problems += [
-        f"{name}: the check {each.name} catches nothing"
-        for each in table.checks
-        if not each.weak and table.totals[each.name] == 0
-    ]
-    report = check(name, right_version(name))
-    return problems + [f"{name}: the right layer is flagged: {result}" for result in report.failed]
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m layer_checks", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="LAYER [PLACE]", help="names of layers, or one")
+    parser.add_argument(
+        "--names",
+        action="append",
+        default=[],
+        metavar="OURS=THEIRS",
+        help="a weight's name in the book, and in your layer; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--seed", type=int, default=0, help="of the random weights and inputs")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds, 120 unless given")
+    return parser
 
 
 if __name__ == "__main__":

@@ -4,18 +4,27 @@ Most are `torch.nn`'s own classes. Here stand those that are put together of tor
 the checks of several layers do with any of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.candidates import built, counterparts, load, randn64, randomized, weights_of
+from layer_checks.candidates import (
+    as_ours,
+    built,
+    counterparts,
+    current_match,
+    load,
+    randn64,
+    randomized,
+    weights_of,
+)
 from layer_checks.counterparts import to_ours, to_theirs
 from layer_checks.definitions import Candidate
 from layer_checks.evidence import Evidence, equivalent, holds
-from layer_checks.gradients import same_gradients
+from layer_checks.gradients import compared_gradients, of_module, same_gradients
 from transformer_layers import GPT2Config, KeyValueCache
 
 
@@ -205,14 +214,37 @@ def named_as_ours(authority: nn.Module) -> dict[str, Tensor]:
 def with_weights_of(
     authority: nn.Module, candidate: Candidate, *args: Any, **options: Any
 ) -> nn.Module:
-    """Builds a candidate in float64 and gives it an authority's weights."""
+    """Builds a candidate in float64 and gives it an authority's weights.
+
+    Where a candidate has no such bias, the authority's becomes 0.
+    """
+    match = current_match()
+    if match is not None and match.absent:
+        _without(authority, match.absent)
     return load(built(candidate, *args, **options).double(), named_as_ours(authority))
+
+
+def _without(authority: nn.Module, absent: Collection[str]) -> None:
+    """Gives an authority zeros for weights that we name."""
+    kept = {
+        name: torch.zeros_like(weight) if name in absent else weight
+        for name, weight in named_as_ours(authority).items()
+    }
+    if isinstance(authority, Counterpart):
+        kept = authority.as_theirs(kept)
+    parameters = dict(authority.named_parameters())
+    with torch.no_grad():
+        for name, weight in kept.items():
+            parameters[name].copy_(weight)
 
 
 def agreeing_gradients(
     ours: nn.Module, theirs: nn.Module, *inputs: Any, atol: float = 1e-11
 ) -> Evidence:
     """`same_gradients`, for a layer that has an authority's weights, whatever it names them."""
+    match = current_match()
+    if match is not None:
+        return _matched_gradients(ours, theirs, inputs, atol)
     names = counterparts(ours, named_as_ours(theirs))
 
     def renamed(gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -221,6 +253,31 @@ def agreeing_gradients(
 
     maps = isinstance(theirs, Counterpart)
     return same_gradients(ours, theirs, *inputs, atol=atol, parameters=renamed if maps else names)
+
+
+def _matched_gradients(
+    ours: nn.Module, theirs: nn.Module, inputs: tuple[Any, ...], atol: float
+) -> Evidence:
+    """The same for weights that are packed, transposed or missing: all under our names."""
+    weights = named_as_ours(theirs)
+    output, of_inputs, found = of_module("ours", ours, inputs)
+    other, of_their_inputs, known = of_module("theirs", theirs, inputs)
+    named = as_ours(ours, weights, found)
+    expected = to_ours(theirs.counterpart, _inside(theirs, known)) if isinstance(
+        theirs, Counterpart
+    ) else known
+    return compared_gradients(
+        output,
+        other,
+        of_inputs | {f"parameter {name}": each for name, each in named.items()},
+        of_their_inputs | {f"parameter {name}": expected[name] for name in named},
+        atol,
+    )
+
+
+def _inside(theirs: Counterpart, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    prefix = f"{theirs.layer_name}."
+    return {name.removeprefix(prefix): each for name, each in tensors.items()}
 
 
 def same_state(ours: nn.Module, theirs: nn.Module) -> Evidence:
@@ -242,7 +299,8 @@ def in_steps(ours: nn.Module, x: Tensor, num_heads: int, lengths: list[int]) -> 
     """The outputs for parts of two sequences, one after the other, with a cache."""
     seq, d_model = x.shape[-2:]
     cache = KeyValueCache(2, num_heads, seq, d_model // num_heads, dtype=torch.float64)
-    return [ours(part, cache=cache) for part in x.split(lengths, dim=1)]
+    # Contiguous, as a single new position is in use.
+    return [ours(part.contiguous(), cache=cache) for part in x.split(lengths, dim=1)]
 
 
 def steps_equal_the_whole(

@@ -1,8 +1,10 @@
 """Handling of layers that others wrote: giving them weights, and asking for their gradients."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -10,11 +12,42 @@ from torch import Tensor, nn
 from layer_checks.definitions import Candidate
 from layer_checks.evidence import Evidence, equivalent, holds, raises
 from layer_checks.gradients import differentiated
+from layer_checks.matching import Match
 from layer_checks.randomness import seeded
 
 randn64 = partial(torch.randn, dtype=torch.float64)
 
 Module = TypeVar("Module", bound=nn.Module)
+# Told of each layer that is given weights, and of the weights.
+Witness: TypeAlias = Callable[[nn.Module, Mapping[str, Tensor]], None]
+
+_match: ContextVar[Match | None] = ContextVar("match", default=None)
+_witness: ContextVar[Witness | None] = ContextVar("witness", default=None)
+
+
+@contextmanager
+def matched_by(match: Match | None) -> Iterator[None]:
+    """Has `load` match a layer's weights in this way, in place of by name or order."""
+    token = _match.set(match)
+    try:
+        yield
+    finally:
+        _match.reset(token)
+
+
+@contextmanager
+def witnessed_by(witness: Witness) -> Iterator[None]:
+    """Has a function told of what `load` is given."""
+    token = _witness.set(witness)
+    try:
+        yield
+    finally:
+        _witness.reset(token)
+
+
+def current_match() -> Match | None:
+    """How weights are matched now, None where it is by name or order."""
+    return _match.get()
 
 
 def randomized(module: Module, std: float = 0.2) -> Module:
@@ -54,17 +87,35 @@ def load(layer: Module, weights: Mapping[str, Tensor]) -> Module:
     Raises:
         AssertionError: If a parameter of the right name has another shape.
     """
+    if (witness := _witness.get()) is not None:
+        witness(layer, weights)
     parameters = dict(layer.named_parameters())
+    if (match := current_match()) is not None:
+        _copy_into(parameters, match.weights_for(layer, weights))
+        return layer
     for name, parameter in parameters.items():
         if name in weights and parameter.shape != weights[name].shape:
             raise AssertionError(
                 f"not equal: shape of {name}: {tuple(parameter.shape)} against "
                 f"{tuple(weights[name].shape)}"
             )
-    with torch.no_grad():
-        for name, known_as in counterparts(layer, weights).items():
-            parameters[name].copy_(weights[known_as])
+    _copy_into(
+        parameters,
+        {name: weights[known_as] for name, known_as in counterparts(layer, weights).items()},
+    )
     return layer
+
+
+def _copy_into(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> None:
+    for name, value in values.items():
+        if parameters[name].shape != value.shape:
+            raise AssertionError(
+                f"not equal: shape of {name}: {tuple(parameters[name].shape)} against "
+                f"{tuple(value.shape)}"
+            )
+    with torch.no_grad():
+        for name, value in values.items():
+            parameters[name].copy_(value)
 
 
 def counterparts(layer: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, str]:
@@ -124,11 +175,26 @@ def outputs_and_gradients(
     The sine makes every output's cotangent another one, without a draw. Gradients come in the
     order of `inputs` and of `weights`; one that does not exist is zero.
     """
-    named: dict[str, Tensor] = {}
+    parameters: dict[str, Tensor] = {}
     if isinstance(layer, nn.Module):
-        parameters = dict(layer.named_parameters())
-        pairs = counterparts(layer, weights).items()
-        named = {known_as: parameters[name] for name, known_as in pairs}
-    ordered = {name: named[name] for name in weights if name in named}
-    output, gradients = differentiated("the layer", layer, inputs, ordered, torch.cos)
-    return [output, *gradients.values()]
+        named = dict(layer.named_parameters())
+        match = current_match()
+        pairs = match.sources if match is not None else counterparts(layer, weights)
+        parameters = {name: named[name] for name in pairs if name in named}
+    output, gradients = differentiated("the layer", layer, inputs, parameters, torch.cos)
+    of_inputs = [each for name, each in gradients.items() if name not in parameters]
+    if not isinstance(layer, nn.Module):
+        return [output, *of_inputs]
+    ours = as_ours(layer, weights, {name: gradients[name] for name in parameters})
+    return [output, *of_inputs, *(ours[name] for name in weights if name in ours)]
+
+
+def as_ours(
+    layer: nn.Module, weights: Mapping[str, Tensor], gradients: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Gradients of a layer's parameters, as the book names and shapes the weights."""
+    match = current_match()
+    if match is not None:
+        return match.as_ours(layer, gradients)
+    known_as = counterparts(layer, weights)
+    return {known_as[name]: each for name, each in gradients.items() if name in known_as}

@@ -1,7 +1,9 @@
 """Two values, element by element: the arithmetic under the evidence, and the text of a failure."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, SupportsFloat, TypeAlias
 
@@ -25,6 +27,11 @@ DEFAULT_ATOL = {
 
 # Digits that tell any two values of a dtype apart.
 _DIGITS = {torch.float64: 17, torch.float32: 9, torch.float16: 5, torch.bfloat16: 4}
+
+
+# Some twenty roundings, in units of the largest value that is expected.
+_SINGLE = 2e-6
+_in_single: ContextVar[bool] = ContextVar("in_single", default=False)
 
 
 @dataclass(frozen=True)
@@ -68,19 +75,36 @@ def compare(
     difference = _difference(left, right)
     # 0 * inf is NaN: without a relative part, an infinite value is allowed no more than others.
     relative = rtol * _widened(right).abs().double() if rtol else torch.zeros_like(difference)
+    text = _tolerance_text(atol, rtol)
+    if _in_single.get() and left.dtype == torch.float64 and 0 < max(atol, rtol) < _SINGLE / 10:
+        largest = right.nan_to_num(posinf=0.0, neginf=0.0).abs().max()
+        atol, rtol = _SINGLE * max(1.0, float(largest)), 0.0
+        text = f"tolerance {_SINGLE:g} of the largest"
     allowed = atol + relative
     excess = torch.where(allowed.isinf() & difference.isinf(), math.inf, difference - allowed)
-    largest = difference.argmax()
-    text = _tolerance_text(atol, rtol)
+    worst = difference.argmax()
     return Comparison(
         shape,
         left.numel(),
-        largest=float(difference.flatten()[largest]),
-        allowed=float(allowed.flatten()[largest]),
+        largest=float(difference.flatten()[worst]),
+        allowed=float(allowed.flatten()[worst]),
         excess=float(excess.max()),
         tolerance_text=text,
         failure=_failure(left, right, difference, excess, text) if excess.max() > 0 else None,
     )
+
+
+@contextmanager
+def compared_in_single() -> Iterator[None]:
+    """Allows float64 values the errors of float32, but where none at all was allowed.
+
+    For a layer that was seen to compute in float32 whatever its input is.
+    """
+    token = _in_single.set(True)
+    try:
+        yield
+    finally:
+        _in_single.reset(token)
 
 
 def two_digits(number: float) -> str:

@@ -61,13 +61,45 @@ def same_gradients(
         other, their_gradients = _gradients("theirs", theirs, inputs, seed)
     finally:
         torch.set_rng_state(state)
+    _require_same_kind(output, other)
+    our_gradients = _renamed(our_gradients, parameters)
+    _require_counterparts(our_gradients, their_gradients)
+    return compared_gradients(output, other, our_gradients, their_gradients, atol, rtol)
+
+
+def _require_same_kind(output: Tensor, other: Tensor) -> None:
     if output.shape != other.shape or output.dtype != other.dtype:
         raise AssertionError(
             f"not equal: the outputs have shape {tuple(output.shape)}, {output.dtype} against "
             f"{tuple(other.shape)}, {other.dtype}"
         )
-    our_gradients = _renamed(our_gradients, parameters)
-    _require_counterparts(our_gradients, their_gradients)
+
+
+def compared_gradients(
+    output: Tensor,
+    other: Tensor,
+    our_gradients: Mapping[str, Tensor],
+    their_gradients: Mapping[str, Tensor],
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> Evidence:
+    """Holds gradients against those of the same names.
+
+    Args:
+        output: Our output.
+        other: Theirs, which must have its shape and dtype.
+        our_gradients: By name.
+        their_gradients: By name, with all names of ours.
+        atol: Absolute tolerance, as for `equivalent`.
+        rtol: Relative tolerance, as for `equivalent`.
+
+    Returns:
+        Evidence with the largest difference over all gradients.
+
+    Raises:
+        AssertionError: If one differs; the message names it.
+    """
+    _require_same_kind(output, other)
     comparisons = {
         name: compare(gradient, their_gradients[name], atol, rtol)
         for name, gradient in our_gradients.items()
@@ -132,6 +164,25 @@ def differentiated(
         name: torch.zeros_like(leaf) if gradient is None else gradient
         for (name, leaf), gradient in zip(leaves.items(), gradients, strict=True)
     }
+
+
+def of_module(
+    side: str, module: nn.Module, inputs: tuple[Any, ...], seed: int = 0
+) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """A module's output, and the gradients of its inputs and of its parameters, each by name."""
+    state = torch.get_rng_state()
+    try:
+        output, gradients = _gradients(side, module, inputs, seed)
+    finally:
+        torch.set_rng_state(state)
+    prefix = "parameter "
+    of_inputs = {name: each for name, each in gradients.items() if not name.startswith(prefix)}
+    of_parameters = {
+        name.removeprefix(prefix): each
+        for name, each in gradients.items()
+        if name.startswith(prefix)
+    }
+    return output, of_inputs, of_parameters
 
 
 def _gradients(

@@ -1,10 +1,13 @@
 """One check, run on a candidate: its result, whatever the candidate does."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
+from layer_checks.arguments import CannotTake
 from layer_checks.definitions import Candidate, Check, Kind
 from layer_checks.evidence import Evidence, error_line
 from layer_checks.randomness import repeatable
+from layer_checks.surroundings import OutOfTime
 
 
 @dataclass(frozen=True, repr=False)
@@ -17,6 +20,8 @@ class Result:
         held: Whether it holds for the candidate.
         text: What was measured, or what went wrong, in one line.
         kind: Which kind of statement it is.
+        where: Where it went wrong: the index, both values and the shape.
+        asked: Whether the candidate has the arguments with which the check asks.
     """
 
     name: str
@@ -24,9 +29,16 @@ class Result:
     held: bool
     text: str
     kind: Kind = "law"
+    where: str = field(default="", compare=False)
+    asked: bool = True
+
+    @property
+    def word(self) -> str:
+        """The result in one word."""
+        return "held" if self.held else "failed" if self.asked else "unasked"
 
     def __repr__(self) -> str:
-        return f"{'held' if self.held else 'failed':<8}{self.name}: {self.text}"
+        return f"{self.word:<8}{self.name}: {self.text}"
 
 
 def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
@@ -34,10 +46,14 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
     try:
         with repeatable(seed):
             evidence = one.run(candidate)
+    except CannotTake as error:
+        return Result(one.name, one.law, False, str(error), one.kind, asked=False)
     except AssertionError as error:
-        return Result(one.name, one.law, False, failure(error), one.kind)
-    except Exception as error:  # a reader's layer can raise anything
-        return Result(one.name, one.law, False, error_line(error), one.kind)
+        return Result(one.name, one.law, False, failure(error), one.kind, where_of(error))
+    except (OutOfTime, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a reader's layer can raise anything
+        return Result(one.name, one.law, False, shortened(error_line(error)), one.kind)
     return Result(one.name, one.law, True, _measured(evidence), one.kind)
 
 
@@ -45,6 +61,19 @@ def failure(error: AssertionError) -> str:
     """What went wrong, in one line."""
     lines = str(error).strip().splitlines()
     return lines[0].removeprefix("not equal: ") if lines else error_line(error)
+
+
+def where_of(error: AssertionError) -> str:
+    """Where it went wrong, without how often."""
+    lines = [line.strip() for line in str(error).strip().splitlines()[1:]]
+    where = [line.split(";")[0] for line in lines if line.startswith(("at index", "shape"))]
+    text = ", ".join(where).removesuffix(", torch.float64")
+    return re.sub(r"-?\d+\.\d+(e[-+]\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+
+
+def shortened(text: str) -> str:
+    """An error's line as far as a report has room for it."""
+    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def _measured(evidence: Evidence) -> str:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 
-from layer_checks import __main__ as command
+from layer_checks import detection_command as command
 from layer_checks import detection_table
 from layer_checks.definitions import Check, Layer, WrongVersion
 from layer_checks.detection import DetectionTable
