@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -63,8 +63,12 @@ def train(config: TrainingConfig) -> Path:
         StoppedError: If SIGTERM or SIGINT came; the state is saved.
     """
     out = Path(config.out)
-    with ranks_of(config) as ranks, _alone(out, ranks), _signals() as signals:
-        run = Run(config, ranks)
+    with (
+        ranks_of(config) as ranks,
+        _alone(out, ranks),
+        _signals() as signals,
+        closing(Run(config, ranks)) as run,
+    ):
         run.go_on()
         while run.step < config.steps:
             run.next_step()
@@ -170,10 +174,13 @@ class Run:
             model.save_pretrained(folder)
             self.tokens.tokenizer.save(folder)
             say(f"the model is in {folder}")
-        if self.log:
-            self.log.close()
         self.ranks.wait()
         return folder
+
+    def close(self) -> None:
+        """Closes the log."""
+        if self.log:
+            self.log.close()
 
     def _prepared(self) -> Tokens:
         folder = self.out / "tokens"

@@ -6,8 +6,8 @@ each rank. PyTorch has the styles for `nn.Linear`; those of :class:`Conv1D`, who
 out), and of queries, keys and values in one matrix, are here.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,7 @@ from torch.distributed.tensor import (
 )
 from torch.distributed.tensor.parallel import ParallelStyle, parallelize_module
 
-from transformer_layers import GPT2
+from transformer_layers import GPT2, GPT2Block
 from transformer_training.config import TrainingError
 
 _PACKED = 3  # queries, keys and values
@@ -80,9 +80,9 @@ def share_matrices(model: GPT2, mesh: DeviceMesh) -> None:
         raise TrainingError(
             f"{ranks} ranks cannot share --n-head {heads} evenly; give a multiple of {ranks}"
         )
-    for block in model.h:
+    for block in cast(Iterable[GPT2Block], model.h):
         parallelize_module(block, mesh, dict(STYLES))
-        block.get_submodule("attn").num_heads = heads // ranks
+        block.attn.num_heads = heads // ranks
 
 
 def is_packed(name: str) -> bool:
