@@ -67,7 +67,7 @@ def make_optimizer(
         >>> model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2), nn.LayerNorm(2))
         >>> optimizer = make_optimizer(model, lr=0.1, weight_decay=0.5)
         >>> [(len(g["params"]), g["weight_decay"]) for g in optimizer.param_groups]
-        [(1, 0.5), (4, 0.0)]
+        [(4, 0.0), (1, 0.5)]
     """
     embeddings = {id(each.weight) for each in model.modules() if isinstance(each, nn.Embedding)}
     groups: dict[tuple[bool, object], list[nn.Parameter]] = {}

@@ -90,7 +90,7 @@ def rows_of_step(step: int, batch_size: int, rows: int, seed: int) -> Int[Tensor
 
     Examples:
         >>> [rows_of_step(step, 2, rows=3, seed=0).tolist() for step in (1, 2, 3)]
-        [[2, 0], [1, 0], [1, 2]]
+        [[0, 2], [1, 0], [1, 2]]
     """
     first = (step - 1) * batch_size
     taken = [divmod(place, rows) for place in range(first, first + batch_size)]
