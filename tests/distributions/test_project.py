@@ -15,7 +15,7 @@ from tests.distributions.project import EXTENSION, LAYERS, ROOT, Project, import
 PROJECTS = pytest.mark.parametrize("project", [LAYERS, EXTENSION], ids=lambda it: it.name)
 # What the extras of each are for; the others build this book and test it.
 EXTRAS = {
-    LAYERS: ["hub", "search"],
+    LAYERS: ["hub", "search", "training"],
     EXTENSION: list(EXTENSION.settings["project"]["optional-dependencies"]),
 }
 

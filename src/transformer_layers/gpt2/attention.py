@@ -100,7 +100,7 @@ class CausalSelfAttention(nn.Module):
             ValueError: If a shape does not fit, or the cache has no room for `x`.
         """
         require_sequences(self.d_model, x=x)  # c_attn says which dtype it takes
-        projections = self.c_attn(x).split(self.d_model, dim=-1)
+        projections = self.c_attn(x).chunk(3, dim=-1)
         query, key, value = (split_heads(each, self.num_heads) for each in projections)
         mask, is_causal = None, True
         if cache is not None:

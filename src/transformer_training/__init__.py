@@ -1,0 +1,22 @@
+"""Training of GPT-2 on text files, on one machine or many, which nothing that ends it undoes.
+
+`python -m transformer_training --data FILE... --out DIR` trains; the same command goes on.
+"""
+
+from transformer_layers import __version__ as __version__
+from transformer_training.config import TrainingConfig, TrainingError
+from transformer_training.estimate import estimate
+from transformer_training.run import StoppedError, train
+from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
+
+__all__ = [
+    "StoppedError",
+    "TrainingConfig",
+    "TrainingError",
+    "estimate",
+    "evaluate",
+    "learning_rate",
+    "make_optimizer",
+    "train",
+    "train_step",
+]

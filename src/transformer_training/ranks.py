@@ -1,0 +1,187 @@
+"""The processes of a run, and how they share its work."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from transformer_layers import GPT2
+from transformer_training.config import TrainingConfig, TrainingError
+from transformer_training.step import whole
+from transformer_training.tensor_parallel import by_matrix, by_rank, is_packed, share_matrices
+
+
+class NextTokenLoss(nn.Module):
+    """The loss of a model as a module, since what wraps a model wraps its `forward`.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: GPT2) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The mean loss of sequences."""
+        return self.model.loss(ids)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The processes of a run, seen by one of them.
+
+    Attributes:
+        rank: Which one this is.
+        size: How many there are.
+        device: Where this one computes.
+        parallel: How they share the work, one of `PARALLEL`.
+        data: Those that learn from different sequences; None for a process alone.
+        tensor: Those that share matrices, if any do.
+    """
+
+    rank: int
+    size: int
+    device: torch.device
+    parallel: str = "none"
+    data: DeviceMesh | None = None
+    tensor: DeviceMesh | None = None
+
+    @property
+    def data_rank(self) -> int:
+        """Which share of a step's sequences is this process's."""
+        return self.data.get_local_rank() if self.data else 0
+
+    @property
+    def data_ranks(self) -> int:
+        """Into how many shares a step's sequences are cut."""
+        return self.data.size() if self.data else 1
+
+    def wrap(self, model: GPT2, compile: bool) -> nn.Module:
+        """Makes the loss of a model, which ranks compute together.
+
+        Args:
+            model: The model, with the same weights on each rank; shared in place.
+            compile: Whether torch is to make one program of it.
+
+        Returns:
+            A module that gives the mean loss of this rank's sequences.
+        """
+        if self.tensor:
+            share_matrices(model, self.tensor)
+        loss = NextTokenLoss(model)
+        if self.data and self.parallel.startswith("fsdp"):
+            for block in model.h:
+                fully_shard(block, mesh=self.data)
+            # After an evaluation too, which no backward pass follows, each rank has its part only.
+            fully_shard(loss, mesh=self.data, reshard_after_forward=True)
+        if compile:
+            loss.compile()
+        if self.data and self.parallel == "ddp":
+            return DistributedDataParallel(loss, process_group=self.data.get_group())
+        return loss
+
+    def share(self, rows: Tensor) -> Tensor:
+        """This rank's sequences of all of a step."""
+        return rows.chunk(self.data_ranks)[self.data_rank]
+
+    def mean(self, value: Tensor) -> Tensor:
+        """The mean over the ranks that learn from different sequences."""
+        if self.data:
+            dist.all_reduce(value, group=self.data.get_group())
+        return value / self.data_ranks
+
+    def any(self, condition: bool) -> bool:
+        """Whether it is so on some rank."""
+        if self.size == 1:
+            return condition
+        found = torch.tensor(int(condition), device=self.device)
+        dist.all_reduce(found, dist.ReduceOp.MAX)
+        return bool(found)
+
+    def wait(self) -> None:
+        """Waits for all ranks."""
+        if self.size > 1:
+            dist.barrier()
+
+    @torch.no_grad()
+    def collect(self, name: str, tensor: Tensor) -> Tensor:
+        """A tensor of a run's state as one process has it: whole, its columns in their order."""
+        full = whole(tensor.detach())
+        return by_matrix(full, self.tensor.size()) if self.tensor and is_packed(name) else full
+
+    @torch.no_grad()
+    def spread(self, name: str, full: Tensor, onto: Tensor) -> None:
+        """Undoes :meth:`collect`: this rank's part of a tensor, into the one that it has."""
+        if self.tensor and is_packed(name):
+            full = by_rank(full, self.tensor.size())
+        full = full.to(self.device)
+        if isinstance(onto, DTensor):
+            full = distribute_tensor(full, onto.device_mesh, onto.placements, src_data_rank=None)
+        onto.copy_(full)
+
+
+@contextmanager
+def ranks_of(config: TrainingConfig) -> Iterator[Ranks]:
+    """Joins the processes that `torchrun` started; a process alone if it did not.
+
+    Args:
+        config: The run's.
+
+    Raises:
+        TrainingError: If the ranks cannot share the work as they are to.
+    """
+    size, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+    device = _device(config.device)
+    if size == 1:
+        yield Ranks(rank, size, device)
+        return
+    data, tensor = _axes(config, size)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    mesh = init_device_mesh(device.type, (data, tensor), mesh_dim_names=("data", "tensor"))
+    yield Ranks(
+        rank,
+        size,
+        device,
+        config.parallel,
+        mesh["data"] if data > 1 else None,
+        mesh["tensor"] if tensor > 1 else None,
+    )
+    dist.destroy_process_group()  # not after an error: it would wait for ranks that are gone
+
+
+def _axes(config: TrainingConfig, size: int) -> tuple[int, int]:
+    """How many ranks learn from different sequences, and how many share each matrix."""
+    if config.parallel == "none":
+        raise TrainingError(
+            f"torchrun started {size} ranks; say how they share the work, with --parallel ddp, "
+            "fsdp, tp or fsdp+tp"
+        )
+    tensor = {"tp": size, "fsdp+tp": config.tensor_ranks}.get(config.parallel, 1)
+    if size % tensor:
+        raise TrainingError(f"{size} ranks cannot be cut into --tensor-ranks {tensor}")
+    data = size // tensor
+    if config.batch_size % data:
+        raise TrainingError(
+            f"--batch-size {config.batch_size} must be a multiple of {data}, the ranks that learn "
+            "from different sequences"
+        )
+    return data, tensor
+
+
+def _device(name: str) -> torch.device:
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainingError("--device cuda: torch finds no GPU here")
+    if name == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device

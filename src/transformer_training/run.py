@@ -1,0 +1,296 @@
+"""A run of training, from its texts to its model."""
+
+import math
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_layers import GPT2
+from transformer_training import state as states
+from transformer_training.config import TrainingConfig, TrainingError
+from transformer_training.estimate import estimate
+from transformer_training.log import Log, say
+from transformer_training.ranks import Ranks, ranks_of
+from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
+from transformer_training.tokens import (
+    Tokens,
+    number_of_rows,
+    prepare,
+    rows_of_step,
+    seed_of,
+    sequences,
+)
+
+if sys.platform != "win32":
+    import fcntl
+
+_MEANS = ("exp_avg", "exp_avg_sq")
+
+
+class StoppedError(Exception):
+    """A signal asked the run to end, and its state is saved.
+
+    Attributes:
+        signal: Which one.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.signal = number
+
+
+def train(config: TrainingConfig) -> Path:
+    """Trains a model, or goes on with it where a run in the same folder was ended.
+
+    Args:
+        config: What to train, on what.
+
+    Returns:
+        The folder of the trained model and its tokenizer, for `GPT2.from_pretrained` and
+        `load_tokenizer`.
+
+    Raises:
+        TrainingError: If the run cannot begin or go on; the last checkpoint stands.
+        OSError: If something cannot be written; the last checkpoint stands.
+        StoppedError: If SIGTERM or SIGINT came; the state is saved.
+    """
+    out = Path(config.out)
+    with (
+        ranks_of(config) as ranks,
+        _alone(out, ranks),
+        _signals() as signals,
+        closing(Run(config, ranks)) as run,
+    ):
+        run.go_on()
+        while run.step < config.steps:
+            run.next_step()
+            stop = ranks.any(bool(signals))
+            if stop or run.step % config.checkpoint_every == 0 or run.step == config.steps:
+                run.save()
+            if stop and run.step < config.steps:
+                raise StoppedError(signals[0] if signals else signal.SIGTERM)
+        return run.finish()
+
+
+class Run:
+    """The parts of a run, and what is done with them at each step.
+
+    Args:
+        config: The run's.
+        ranks: The processes that share it.
+    """
+
+    def __init__(self, config: TrainingConfig, ranks: Ranks) -> None:
+        self.config, self.ranks, self.out = config, ranks, Path(config.out)
+        self.step = 0
+        self.best: float | None = None
+        self.tokens = self._prepared()
+        self.rows = number_of_rows(self.tokens.train, config.seq)
+        self.sizes = config.model(self.tokens.tokenizer.vocab_size)
+        torch.manual_seed(config.seed)
+        self.model = GPT2(self.sizes).to(ranks.device)
+        self.loss = ranks.wrap(self.model, config.compile)
+        betas = (config.beta1, config.beta2)
+        self.optimizer = make_optimizer(self.model, config.lr, config.weight_decay, betas)
+        self.fixed = {**config.fixed(), "texts": self.tokens.fingerprint}
+        self.log: Log | None = None
+
+    def next_step(self) -> None:
+        """Makes one step, and logs it."""
+        config, step = self.config, self.step + 1
+        # Whatever a step draws follows from its number, so no generator needs saving.
+        torch.manual_seed(seed_of(config.seed, "step", step, self.ranks.data_rank))
+        rows = self.ranks.share(rows_of_step(step, config.batch_size, self.rows, config.seed))
+        ids = sequences(self.tokens.train, rows, config.seq).to(self.ranks.device)
+        lr = learning_rate(
+            step, config.steps, config.warmup_steps, config.lr, config.min_lr * config.lr
+        )
+        micro_batches = ids.split(self._micro_batch(len(ids)))
+        loss, length = train_step(self.loss_of, self.optimizer, micro_batches, lr, config.clip)
+        entries = {"loss": self.ranks.mean(loss).item(), "lr": lr, "gradient": length.item()}
+        if not math.isfinite(entries["loss"] + entries["gradient"]):
+            raise TrainingError(
+                f"step {step}: the loss is {entries['loss']} and the gradient's length "
+                f"{entries['gradient']}; a lower --lr may help. {self._standing()}"
+            )
+        self.step = step
+        if step % config.evaluate_every == 0 or step == config.steps:
+            entries |= self._evaluate()
+        if self.log:
+            self.log.write(step, entries)
+        if config.sample_every and (step % config.sample_every == 0 or step == config.steps):
+            self._sample()
+
+    def loss_of(self, ids: Tensor) -> Tensor:
+        """The mean loss of sequences, in the precision that was asked for."""
+        lower = self.config.precision == "bfloat16"
+        with torch.autocast(self.ranks.device.type, torch.bfloat16, enabled=lower):
+            return self.loss(ids)
+
+    def go_on(self) -> None:
+        """Takes up the last state that was saved, if one was, and says what is about to be done."""
+        config, first = self.config, self.ranks.rank == 0
+        found, damaged = states.load(self.out / "checkpoints", self.fixed)
+        if found is not None:
+            self.step, self.best = found.step, found.best
+            self._put(found.tensors)
+        if not first:
+            return
+        for sentence in damaged:
+            say(f"a checkpoint is left out: {sentence}")
+        (self.out / "config.toml").write_text(config.to_toml(), encoding="utf-8")
+        say(config.to_toml().rstrip())
+        needs = estimate(config, self.sizes.vocab_size, self.ranks.data_ranks)
+        epochs = config.steps * config.batch_size / self.rows
+        say(f"{len(self.tokens.train):,} tokens to learn, {epochs:.1f} times; {needs}")
+        say(f"going on after step {self.step:,}" if self.step else "beginning")
+        tokens = config.batch_size * config.seq
+        self.log = Log(self.out, self.step, config.steps, tokens)
+
+    def save(self) -> None:
+        """Saves the state: all ranks give their parts, the first one writes."""
+        tensors = {}
+        for name, part in self._parts():
+            full = self.ranks.collect(name, part)
+            if self.ranks.rank == 0:
+                tensors[name] = full.cpu()
+        if self.ranks.rank == 0:
+            state = states.State(self.step, tensors, self.fixed, self.best)
+            states.save(self.out / "checkpoints", state, self.config.keep)
+
+    def finish(self) -> Path:
+        """Writes the model and its tokenizer."""
+        folder = self.out / "final"
+        model = self._plain()
+        if self.ranks.rank == 0:
+            model.save_pretrained(folder)
+            self.tokens.tokenizer.save(folder)
+            say(f"the model is in {folder}")
+        self.ranks.wait()
+        return folder
+
+    def close(self) -> None:
+        """Closes the log."""
+        if self.log:
+            self.log.close()
+
+    def _prepared(self) -> Tokens:
+        folder = self.out / "tokens"
+        if self.ranks.rank == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+            prepare(self.config, folder)
+        self.ranks.wait()
+        return prepare(self.config, folder)
+
+    def _micro_batch(self, count: int) -> int:
+        size = min(self.config.micro_batch or count, count)
+        if count % size:
+            raise TrainingError(
+                f"--micro-batch {size} must divide {count}, the sequences of a step on each rank"
+            )
+        return size
+
+    def _evaluate(self) -> dict[str, float]:
+        """The validation loss; where it is the lowest so far, the model is kept as the best."""
+        config, ranks = self.config, self.ranks
+        rows = number_of_rows(self.tokens.validation, config.seq)
+        if rows < ranks.data_ranks:
+            return {}
+        size = min(config.batch_size, rows - rows % ranks.data_ranks)
+        count = min(rows // size, config.validation_batches)
+        batches = (
+            sequences(self.tokens.validation, ranks.share(part), config.seq).to(ranks.device)
+            for part in torch.arange(count * size).split(size)
+        )
+        loss = ranks.mean(evaluate(self.loss, self.loss_of, batches)).item()
+        if self.best is None or loss < self.best:
+            self.best = loss
+            model = self._plain()
+            if ranks.rank == 0:
+                model.save_pretrained(self.out / "best")
+                self.tokens.tokenizer.save(self.out / "best")
+        return {"validation_loss": loss}
+
+    def _sample(self) -> None:
+        config, model = self.config, self._plain()
+        if self.ranks.rank == 0:
+            prompt = self.tokens.tokenizer.encode(config.prompt)[-config.seq + 1 :]
+            new = min(config.sample_tokens, config.seq - len(prompt))
+            draws = torch.Generator().manual_seed(config.seed)
+            ids = model.generate(prompt[None], new, temperature=0.8, top_k=50, generator=draws)
+            say(f"step {self.step:,} writes: {self.tokens.tokenizer.decode(ids[0])!r}")
+
+    def _plain(self) -> GPT2:
+        """The model as one process has it, on the CPU; empty on all ranks but the first."""
+        with torch.device("meta"):
+            plain = GPT2(self.sizes)
+        weights = {}
+        for name, parameter in self.model.named_parameters():
+            full = self.ranks.collect(name, parameter)
+            if self.ranks.rank == 0:
+                weights[name] = full.cpu()
+        if weights:
+            plain.load_state_dict(weights, assign=True)
+        return plain
+
+    def _parts(self) -> Iterator[tuple[str, Tensor]]:
+        for name, parameter in self.model.named_parameters():
+            yield f"weight/{name}", parameter
+            for mean in _MEANS:
+                yield f"{mean}/{name}", self.optimizer.state[parameter][mean]
+
+    def _put(self, tensors: Any) -> None:
+        for parameter in self.model.parameters():
+            means = {mean: torch.zeros_like(parameter.detach()) for mean in _MEANS}
+            self.optimizer.state[parameter] = {"step": torch.tensor(float(self.step)), **means}
+        for name, part in self._parts():
+            self.ranks.spread(name, tensors[name], onto=part)
+
+    def _standing(self) -> str:
+        last = states.last_step(self.out / "checkpoints")
+        return f"The last checkpoint is that of step {last}" if last else "There is no checkpoint"
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Notes SIGTERM and SIGINT, so that a step is finished first; a second one ends at once."""
+    seen: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _alone(out: Path, ranks: Ranks) -> Iterator[None]:
+    """Refuses a second run in the same folder; the lock goes with the process, however it ends."""
+    if ranks.rank != 0 or sys.platform == "win32":
+        yield
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise TrainingError(f"{out}: another run is at work there") from error
+        except OSError:  # not every file system has locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)

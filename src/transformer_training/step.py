@@ -1,0 +1,171 @@
+"""One step of training, and what it needs: few lines, of which the rest is made."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+from torch.optim import AdamW, Optimizer
+
+# Sequences, each with the token after it; and what a model makes of them, a mean over their tokens.
+Sequences = Int[Tensor, "batch seq_and_next"]
+Loss = Callable[[Tensor], Tensor]
+
+
+def learning_rate(step: int, steps: int, warmup: int, highest: float, last: float) -> float:
+    r"""The learning rate of a step: up in a line, then down in half a cosine.
+
+    .. math::
+        \eta_t = \begin{cases}
+            \eta_{\max}\, t / w & t \le w \\
+            \eta_{\min} + \tfrac12 (\eta_{\max} - \eta_{\min})
+            \bigl(1 + \cos \pi \tfrac{t - w}{T - w}\bigr) & t > w
+        \end{cases}
+
+    The cosine is that of https://arxiv.org/abs/1608.03983, eq. 5, without its restarts.
+
+    Args:
+        step: Number of the step, :math:`t`, from 1 to `steps`.
+        steps: Number of steps, :math:`T`.
+        warmup: Number of steps in which it rises, :math:`w`.
+        highest: :math:`\eta_{\max}`.
+        last: :math:`\eta_{\min}`.
+
+    Returns:
+        The learning rate, :math:`\eta_t`.
+
+    Examples:
+        >>> [learning_rate(step, 6, warmup=2, highest=1.0, last=0.0) for step in (1, 2, 4, 6)]
+        [0.5, 1.0, 0.5, 0.0]
+    """
+    if step <= warmup:
+        return highest * step / warmup
+    fallen = (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
+    return last + (highest - last) * fallen
+
+
+def make_optimizer(
+    model: nn.Module, lr: float, weight_decay: float, betas: tuple[float, float] = (0.9, 0.95)
+) -> AdamW:
+    """AdamW (https://arxiv.org/abs/1711.05101, algorithm 2) that shrinks matrices only.
+
+    A matrix that multiplies is made smaller at each step; biases and the gains of norms, which have
+    one axis, and embeddings, whose rows a step may not have read, are not.
+
+    Args:
+        model: The model.
+        lr: The learning rate.
+        weight_decay: Share of a matrix, times the learning rate, that a step takes away.
+        betas: How long gradients and their squares are remembered.
+
+    Returns:
+        The optimizer.
+
+    Examples:
+        >>> model = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2), nn.LayerNorm(2))
+        >>> optimizer = make_optimizer(model, lr=0.1, weight_decay=0.5)
+        >>> [(len(g["params"]), g["weight_decay"]) for g in optimizer.param_groups]
+        [(4, 0.0), (1, 0.5)]
+    """
+    embeddings = {id(each.weight) for each in model.modules() if isinstance(each, nn.Embedding)}
+    groups: dict[tuple[bool, object], list[nn.Parameter]] = {}
+    for parameter in model.parameters():
+        decays = parameter.ndim > 1 and id(parameter) not in embeddings
+        groups.setdefault((decays, mesh_of(parameter)), []).append(parameter)
+    return AdamW(
+        [
+            {"params": parameters, "weight_decay": weight_decay if decays else 0.0}
+            for (decays, _), parameters in groups.items()
+        ],
+        lr=lr,
+        betas=betas,
+    )
+
+
+def train_step(
+    loss_of: Loss,
+    optimizer: Optimizer,
+    micro_batches: Sequence[Sequences],
+    lr: float,
+    clip: float = math.inf,
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """Moves the weights once, by the mean gradient of some micro-batches.
+
+    Args:
+        loss_of: Gives the mean loss of a micro-batch.
+        optimizer: Has the weights.
+        micro_batches: Sequences, as many in each.
+        lr: The learning rate.
+        clip: A longer gradient, of all weights together, is made as long as this.
+
+    Returns:
+        The mean loss before the step, and the gradient's length.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+    optimizer.zero_grad()
+    total = torch.zeros(())
+    for ids in micro_batches:
+        loss = loss_of(ids) / len(micro_batches)
+        loss.backward()
+        total = total.to(loss.device) + loss.detach()
+    length = clip_gradients(optimizer, clip)
+    optimizer.step()
+    return total, length
+
+
+def clip_gradients(optimizer: Optimizer, longest: float) -> Float[Tensor, ""]:
+    """Shortens the gradient of all weights together, where it is too long.
+
+    `torch.nn.utils.clip_grad_norm_` does so where all weights lie alike; ranks that share matrices
+    have some in parts and others whole.
+
+    Args:
+        optimizer: Has the weights.
+        longest: The greatest length.
+
+    Returns:
+        The length as it was.
+    """
+    groups: dict[object, list[Tensor]] = {}
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if parameter.grad is not None:
+                groups.setdefault(mesh_of(parameter), []).append(parameter.grad)
+    lengths = [whole(nn.utils.get_total_norm(gradients)) for gradients in groups.values()]
+    length = torch.linalg.vector_norm(torch.stack(lengths))
+    share = (longest / (length + 1e-6)).clamp(max=1.0).item()
+    if share < 1:
+        for gradient in (each for gradients in groups.values() for each in gradients):
+            gradient.mul_(share)
+    return length
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, loss_of: Loss, batches: Iterable[Sequences]) -> Float[Tensor, ""]:
+    """The mean loss of batches, without dropout; the model is then in training mode.
+
+    Args:
+        model: The model.
+        loss_of: Gives the mean loss of a batch.
+        batches: Sequences, as many in each.
+
+    Returns:
+        The mean.
+    """
+    model.eval()
+    losses = [loss_of(ids) for ids in batches]
+    model.train()
+    return torch.stack(losses).mean()
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """A tensor that ranks hold in parts, put together; any other as it is."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def mesh_of(tensor: Tensor) -> object:
+    """Which ranks hold a tensor in parts: torch's functions do not take two kinds at once."""
+    return tensor.device_mesh if isinstance(tensor, DTensor) else None

@@ -1,0 +1,102 @@
+"""The checks of a training loop: each mistake is caught, and no right loop is."""
+
+import pytest
+import torch
+
+from layer_checks.training import TRAINING, Options, Trainer, _known, _results, check_training
+from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
+
+
+class Ours(Trainer):
+    """The book's own loop, by its own functions."""
+
+    def make_optimizer(self):
+        optimizer = make_optimizer(self.model, self.options.lr, self.options.weight_decay)
+        for group in optimizer.param_groups:
+            group["eps"] = self.options.eps
+        return optimizer
+
+    def learning_rate(self, step):
+        options = self.options
+        return learning_rate(step, options.steps, options.warmup, options.lr, last=0.0)
+
+    def train_step(self):
+        self.step += 1
+        torch.manual_seed(self.step)
+        parts = self.batch(self.step).chunk(self.options.micro_batches)
+        rate = self.learning_rate(self.step)
+        loss, _ = train_step(self.loss, self.optimizer, parts, rate, self.options.clip)
+        return loss.item()
+
+    def evaluate(self, ids):
+        return evaluate(self.model, self.loss, [ids]).item()
+
+
+@pytest.mark.parametrize("right", [Trainer, Ours])
+def test_a_right_loop_passes(right):
+    report = check_training(right)
+    assert report, report
+    assert len(report.results) == 13
+
+
+@pytest.mark.parametrize("version", TRAINING.wrong_versions, ids=lambda it: it.name)
+def test_each_mistake_is_caught_and_told(version):
+    report = check_training(version.layer)
+    assert not report
+    assert report.behaves_like is version
+
+
+def test_each_check_catches_something():
+    caught = {name for _, failures in _known() for name, _ in failures}
+    assert caught == {each.name for each in TRAINING.checks if not each.weak}
+
+
+def test_the_popular_check_misses_most():
+    (popular,) = [each for each in TRAINING.checks if each.weak]
+    missed = 0
+    for version in TRAINING.wrong_versions:
+        try:
+            popular.run(version.layer)
+        except AssertionError:
+            continue
+        missed += 1
+    assert missed >= 15
+
+
+def test_a_function_of_the_readers_own():
+    def mine(trainer, parts):
+        trainer.optimizer.zero_grad()
+        losses = [trainer.loss(ids) for ids in parts]
+        torch.stack(losses).sum().backward()
+        return torch.stack(losses).mean().item()
+
+    report = check_training(gradients=mine)
+    assert report.behaves_like is not None
+    assert report.behaves_like.name == "accumulation not divided"
+    with pytest.raises(ValueError, match="a Trainer has no method 'gradient'"):
+        check_training(gradient=mine)
+
+
+def test_an_error_of_the_candidate_is_a_line():
+    def broken(trainer):
+        raise KeyError("loss")
+
+    report = check_training(train_step=broken)
+    assert any("KeyError: 'loss'" in result.text for result in report.failed)
+    assert report.behaves_like is None
+
+
+def test_an_unknown_mistake_is_not_named():
+    def half(trainer, step):
+        return 0.5 * Trainer.learning_rate(trainer, step)
+
+    report = check_training(learning_rate=half)
+    assert not report
+    assert report.behaves_like is None
+
+
+def test_results_do_not_depend_on_the_draws_before():
+    first = repr(_results(Trainer))
+    torch.rand(3)
+    assert repr(_results(Trainer)) == first
+    assert Options().ranks == 1

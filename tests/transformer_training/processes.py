@@ -1,0 +1,159 @@
+"""Runs of training in processes of their own, which can be killed.
+
+Importing torch takes seconds, so a process that has done so is forked for each run.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LIMIT = 120  # seconds that a run may take on a machine that is busy
+
+_PARENT = """
+import json, os, sys, time
+import torch._dynamo  # the first optimizer imports it
+import transformer_training.run
+from transformer_training.__main__ import main
+
+def run(request):
+    output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for descriptor in (1, 2):
+        os.dup2(output, descriptor)
+    os.environ.update(request["environment"])
+    sys.argv[1:] = request["arguments"]
+    exec(request["before"], {})
+    try:
+        status = main()
+    except SystemExit as error:
+        status = error.code
+    except BaseException:
+        import traceback
+        traceback.print_exc()
+        status = 70
+    sys.stdout.flush()
+    os._exit(status)
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if "wait" in request:
+        end = time.monotonic() + request["limit"]
+        done, status = 0, 0
+        while not done and time.monotonic() < end:
+            done, status = os.waitpid(request["wait"], os.WNOHANG)
+            time.sleep(0.005)
+        answer = os.waitstatus_to_exitcode(status) if done else None
+    else:
+        answer = os.fork()
+        if answer == 0:
+            run(request)
+    print(json.dumps(answer), flush=True)
+"""
+
+
+@dataclass
+class Process:
+    """A run in a process of its own."""
+
+    parent: "Parent"
+    pid: int
+    output: Path
+
+    def wait(self, limit: float = LIMIT) -> int:
+        """Its status, negative for a signal."""
+        status = self.parent.ask({"wait": self.pid, "limit": limit})
+        if status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.parent.ask({"wait": self.pid, "limit": LIMIT})
+            raise AssertionError(f"still running after {limit} s: {self.said()}")
+        return status
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        os.kill(self.pid, number)
+
+    def said(self) -> str:
+        return self.output.read_text(encoding="utf-8")
+
+
+class Parent:
+    """The process that has torch loaded."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PARENT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+
+    def ask(self, request: Mapping[str, Any]) -> Any:
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        output: Path,
+        environment: Mapping[str, str] | None = None,
+        before: str = "",
+    ) -> Process:
+        """Starts `python -m transformer_training`; `before` is what the process does first."""
+        request = {
+            "arguments": list(arguments),
+            "output": str(output),
+            "environment": dict(environment or {}),
+            "before": before,
+        }
+        return Process(self, self.ask(request), output)
+
+    def ranks(self, size: int, arguments: Sequence[str], outputs: Path) -> list[Process]:
+        """Starts ranks as `torchrun` would, without the process that watches them."""
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = str(free.getsockname()[1])
+        common = {"WORLD_SIZE": str(size), "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+        return [
+            self.start(
+                arguments,
+                outputs.with_suffix(f".{rank}"),
+                {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            )
+            for rank in range(size)
+        ]
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+def losses(out: Path) -> list[float]:
+    """The losses in a run's log, whose lines must be those of its steps."""
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
+    return [line["loss"] for line in lines]
+
+
+def wait_for_step(out: Path, step: int, process: Process) -> None:
+    """Waits until a run's log has a step."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        log = out / "log.jsonl"
+        if log.is_file() and f'"step": {step},' in log.read_text():
+            return
+        time.sleep(0.002)
+    raise AssertionError(f"never came to step {step}: {process.said()}")

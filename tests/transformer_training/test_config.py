@@ -1,0 +1,67 @@
+"""Options: on the command line, in a file, and those that no run can be made of."""
+
+import pytest
+
+from transformer_training.config import TrainingConfig, TrainingError, parse
+
+
+def test_the_command_line_counts_more_than_the_file(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('data = ["a.txt"]\nout = "run"\nsteps = 7\nlr = 1\ncompile = true\n')
+    config = parse(["--config", str(path), "--steps", "9", "--no-compile"])
+    assert config == TrainingConfig(data=("a.txt",), out="run", steps=9, lr=1.0, compile=False)
+
+
+def test_what_is_written_is_what_is_read(tmp_path):
+    path = tmp_path / "run.toml"
+    config = TrainingConfig(
+        data=("a b.txt", 'ä"\\.txt'), out="x\ny\x7f", lr=3e-4, compile=True, prompt="\t", seed=5
+    )
+    path.write_text(config.to_toml(), encoding="utf-8")
+    assert parse(["--config", str(path)]) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("step = 3", "there is no option 'step'"),
+        ('steps = "3"', "steps must be of type int, got '3'"),
+        ("compile = 1", "compile must be of type bool, got 1"),
+        ('data = "a.txt"', "data must be of type list, got 'a.txt'"),
+        ("steps = ", "is no TOML"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_files_that_are_refused(tmp_path, text, said):
+    path = tmp_path / "run.toml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(TrainingError, match=f"--config .*: {said}"):
+        parse(["--data", "a.txt", "--out", "run", "--config", str(path)])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--steps 0", "--steps must be at least 1, got 0"),
+        ("--batch-size -1", "--batch-size must be at least 1, got -1"),
+        ("--lr 0", "--lr must be above 0 and finite, got 0.0"),
+        ("--lr nan", "--lr must be above 0 and finite, got nan"),
+        ("--warmup 2", r"--warmup must be in \[0, 1\], got 2.0"),
+        ("--validation 1", r"--validation must be in \[0, 1\), got 1.0"),
+        ("--n-head 3", "n_embd = 128 must be divisible by n_head = 3|.*128.*3"),
+        ("--weight-decay nan", "--weight-decay must be at least 0, got nan"),
+    ],
+)
+def test_values_that_are_refused(options, said):
+    with pytest.raises(TrainingError, match=said):
+        parse(["--data", "a.txt", "--out", "run", *options.split()])
+
+
+def test_choices_are_held_in_files_too():
+    with pytest.raises(TrainingError, match=r"--precision must be one of .* got 'float8'"):
+        TrainingConfig(data=("a",), out="b", precision="float8")
+    with pytest.raises(TrainingError, match="--data must name one text file or more"):
+        TrainingConfig(out="b")
+    with pytest.raises(TrainingError, match="--out must name the folder"):
+        TrainingConfig(data=("a",))

@@ -1,0 +1,165 @@
+"""Ranks that share a run: they compute what one process does, and what one saved the other reads.
+
+The ranks are forked as `torchrun` would start them; one test has `torchrun` itself.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.transformer_training.processes import Parent, losses, wait_for_step
+from transformer_training import TrainingError
+from transformer_training.config import TrainingConfig, parse
+from transformer_training.ranks import Ranks, _axes
+from transformer_training.run import train
+from transformer_training.tokens import rows_of_step
+
+# Sums of float32 in another order differ by some 2**-24 of their size, 5.6 here. AdamW divides a
+# gradient by its own size, so that where one is nearly 0 the weights may part by a share of a
+# learning rate of 0.01; 60 steps have been seen to part by 1e-6, and wrong shares by 1e-2.
+TOLERANCE = 3e-5
+
+
+@pytest.fixture
+def sixty(small: list[str]) -> list[str]:
+    more = "--steps 60 --n-head 4 --n-embd 8 --checkpoint-every 20 --keep 9"
+    return [*small, *more.split()]
+
+
+@pytest.fixture(scope="module")
+def alone(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One process's run with the options of `sixty`."""
+    out = tmp_path_factory.mktemp("alone")
+    options = "--steps 60 --batch-size 4 --seq 8 --n-layer 1 --n-head 4 --n-embd 8 --lr 1e-2"
+    more = "--vocab-size 260 --checkpoint-every 20 --evaluate-every 10 --keep 9"
+    train(parse(["--data", str(text), "--out", str(out), *options.split(), *more.split()]))
+    return out
+
+
+def shared(
+    parent: Parent, size: int, options: list[str], out: Path, parallel: str, *more: str
+) -> list[int]:
+    """Runs ranks to their end, and gives their statuses."""
+    command = [*options, "--out", str(out), "--parallel", parallel, *more]
+    outputs = out.parent / f"{out.name}-said-{time.monotonic_ns()}"
+    processes = parent.ranks(size, command, outputs)
+    statuses = [process.wait() for process in processes]
+    if any(statuses):
+        print(*(process.said()[-3000:] for process in processes), sep="\n----\n")
+    return statuses
+
+
+def close(left: Path, right: Path) -> None:
+    torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
+    ours, theirs = (load_file(each / "final/model.safetensors") for each in (left, right))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=10 * TOLERANCE)
+
+
+@pytest.mark.parametrize(("parallel", "size"), [("ddp", 2), ("fsdp", 2), ("tp", 2), ("fsdp+tp", 4)])
+def test_ranks_compute_what_one_process_does(sixty, tmp_path, alone, parent, parallel, size):
+    assert shared(parent, size, sixty, tmp_path / "out", parallel) == [0] * size
+    close(tmp_path / "out", alone)
+
+
+def test_micro_batches_of_ranks(sixty, tmp_path, alone, parent):
+    assert shared(parent, 2, sixty, tmp_path / "out", "ddp", "--micro-batch", "1") == [0, 0]
+    close(tmp_path / "out", alone)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "size"),
+    [("fsdp", "none", 1), ("fsdp", "fsdp+tp", 4), ("tp", "none", 1), ("none", "tp", 2)],
+)
+def test_what_some_ranks_saved_others_go_on_from(sixty, tmp_path, alone, parent, first, then, size):
+    out = tmp_path / "out"
+    assert set(shared(parent, 1 if first == "none" else 2, sixty, out, first)) == {0}
+    for step in (40, 60):
+        (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
+    assert shared(parent, size, sixty, out, then) == [0] * size
+    close(out, alone)
+
+
+def test_a_rank_that_is_killed_ends_the_others(sixty, tmp_path, parent):
+    command = [*sixty, "--steps", "5000", "--out", str(tmp_path / "out"), "--parallel", "ddp"]
+    first, second = parent.ranks(2, command, tmp_path / "said")
+    wait_for_step(tmp_path / "out", 25, first)
+    second.kill(signal.SIGKILL)
+    assert first.wait(limit=30) == 1
+    assert "transformer_training (rank 0): the ranks cannot go on together" in first.said()
+    assert second.wait() == -signal.SIGKILL
+
+
+def test_torchrun_takes_it_up_from_the_last_checkpoint(sixty, tmp_path, alone):
+    out = tmp_path / "out"
+    # The first time that rank 1 comes to step 31 it is killed.
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from transformer_training.__main__ import main\n"
+        "from transformer_training.run import Run\n"
+        "step, mark = Run.next_step, Path(sys.argv.pop(1))\n"
+        "def lost(self):\n"
+        "    if self.step == 30 and self.ranks.rank == 1 and not mark.exists():\n"
+        "        mark.touch()\n"
+        "        os.kill(os.getpid(), 9)\n"
+        "    step(self)\n"
+        "Run.next_step = lost\n"
+        "sys.exit(main())\n"
+    )
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [*torchrun, "--nproc-per-node", "2", "--max-restarts", "1", str(program)]
+    command += [str(tmp_path / "mark"), *sixty, "--out", str(out), "--parallel", "ddp"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "mark").exists()
+    assert "going on after step 20" in done.stdout
+    close(out, alone)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_steps_sequences_are_shared_without_overlap_or_loss(ranks: int):
+    rows = rows_of_step(3, 8, rows=100, seed=0)
+
+    class Axis:
+        def __init__(self, rank: int) -> None:
+            self.get_local_rank = lambda: rank
+
+        def size(self) -> int:
+            return ranks
+
+    shares = [
+        Ranks(i, ranks, torch.device("cpu"), "ddp", Axis(i)).share(rows) for i in range(ranks)
+    ]
+    assert torch.cat(shares).equal(rows)
+    assert {len(share) for share in shares} == {8 // ranks}
+    assert len(set(rows.tolist())) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "said"),
+    [
+        ({}, 2, "torchrun started 2 ranks; say how they share the work, with --parallel ddp"),
+        ({"parallel": "ddp", "batch_size": 3}, 2, "--batch-size 3 must be a multiple of 2"),
+        ({"parallel": "fsdp+tp"}, 3, "3 ranks cannot be cut into --tensor-ranks 2"),
+    ],
+)
+def test_ranks_that_cannot_share(options, size, said):
+    with pytest.raises(TrainingError, match=said):
+        _axes(TrainingConfig(data=("a",), out="b", **options), size)
+
+
+def test_heads_that_cannot_be_shared_are_named(sixty, tmp_path, parent):
+    command = [*sixty, "--n-head", "1", "--out", str(tmp_path / "out"), "--parallel", "tp"]
+    processes = parent.ranks(2, command, tmp_path / "said")
+    assert 1 in [process.wait() for process in processes]
+    said = "".join(process.said() for process in processes)
+    assert "2 ranks cannot share --n-head 1 evenly; give a multiple of 2" in said

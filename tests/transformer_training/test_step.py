@@ -1,0 +1,171 @@
+"""One step of training, against the closed form, the large batch and another library."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from transformer_layers import GPT2, GPT2Config
+from transformer_training.step import (
+    clip_gradients,
+    evaluate,
+    learning_rate,
+    make_optimizer,
+    train_step,
+)
+
+CONFIG = GPT2Config(vocab_size=61, n_positions=11, n_embd=12, n_layer=2, n_head=3, dropout=0.0)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def weights(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: each.detach().clone() for name, each in model.named_parameters()}
+
+
+def test_two_steps_are_the_closed_form():
+    layer = nn.Linear(3, 2)
+    x, y = torch.randn(5, 3), torch.randn(5, 2)
+    before = weights(layer)
+    optimizer = make_optimizer(layer, lr=1.0, weight_decay=0.3, betas=(0.8, 0.9))
+    expected, m, v = dict(before), dict.fromkeys(before, 0.0), dict.fromkeys(before, 0.0)
+    for t, lr in ((1, 0.1), (2, 0.05)):
+        error = x @ expected["weight"].T + expected["bias"] - y
+        gradients = {"weight": 2 * error.T @ x / 10, "bias": 2 * error.sum(0) / 10}
+        for name, g in gradients.items():
+            m[name] = 0.8 * m[name] + 0.2 * g
+            v[name] = 0.9 * v[name] + 0.1 * g**2
+            decay = 0.3 if name == "weight" else 0.0
+            shrunk = expected[name] * (1 - lr * decay)
+            m_hat, v_hat = m[name] / (1 - 0.8**t), v[name] / (1 - 0.9**t)
+            expected[name] = shrunk - lr * m_hat / (v_hat.sqrt() + 1e-8)
+        loss, length = train_step(
+            lambda rows: (layer(rows) - y).square().mean(), optimizer, [x], lr
+        )
+        assert_close(loss, error.square().mean())
+        assert_close(length, sum(g.square().sum() for g in gradients.values()).sqrt())
+    assert_close(weights(layer), expected)
+
+
+@pytest.mark.parametrize("accumulated", [2, 3, 6])
+def test_micro_batches_are_the_large_batch(accumulated: int):
+    ids = torch.randint(61, (6, 9))
+    results = []
+    for parts in (1, accumulated):
+        torch.manual_seed(1)
+        model = GPT2(CONFIG)
+        optimizer = make_optimizer(model, lr=1.0, weight_decay=0.1)
+        for _ in range(3):
+            loss, length = train_step(model.loss, optimizer, ids.chunk(parts), 1e-2, clip=0.5)
+        results.append((loss, length, weights(model)))
+    assert_close(results[0], results[1], rtol=1e-9, atol=1e-10)  # AdamW divides small by small
+
+
+def test_ten_steps_are_those_of_transformers_and_torch():
+    from transformers import GPT2Config as TheirConfig
+    from transformers import GPT2LMHeadModel
+
+    ours = GPT2(CONFIG)
+    theirs = GPT2LMHeadModel(
+        TheirConfig(
+            vocab_size=61, n_positions=11, n_embd=12, n_layer=2, n_head=3,
+            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0,
+        )
+    ).double()  # fmt: skip
+    theirs.transformer.load_state_dict(ours.state_dict())
+    decaying = [p for n, p in theirs.named_parameters() if p.ndim == 2 and ".h." in n]
+    others = [p for n, p in theirs.named_parameters() if not (p.ndim == 2 and ".h." in n)]
+    their_optimizer = torch.optim.AdamW(
+        [{"params": decaying, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
+        lr=3e-3,
+        betas=(0.9, 0.95),
+    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        their_optimizer, lambda i: learning_rate(i + 1, 10, warmup=3, highest=1.0, last=0.1)
+    )
+    our_optimizer = make_optimizer(ours, lr=1.0, weight_decay=0.1)
+    for step in range(1, 11):
+        ids = torch.randint(61, (4, 10))
+        lr = learning_rate(step, 10, warmup=3, highest=3e-3, last=3e-4)
+        loss, length = train_step(ours.loss, our_optimizer, ids.chunk(2), lr, clip=1.0)
+        # Their loss shifts the labels; the last token has no position of its own in ours.
+        logits = theirs(ids[:, :-1]).logits
+        their_loss = nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        their_optimizer.zero_grad()
+        their_loss.backward()
+        assert_close(length, nn.utils.clip_grad_norm_(theirs.parameters(), 1.0))
+        their_optimizer.step()
+        schedule.step()
+        assert_close(loss, their_loss.detach(), rtol=1e-9, atol=1e-10)
+    assert_close(weights(ours), weights(theirs.transformer), rtol=1e-7, atol=1e-9)
+
+
+def test_the_first_loss_is_that_of_guessing():
+    loss = GPT2(CONFIG).loss(torch.randint(61, (50, 11)))
+    # Logits of standard deviation 0.02 * sqrt(12) add half their variance, 0.0024.
+    assert abs(loss.item() - math.log(61)) < 0.02
+
+
+def test_one_batch_is_learned_by_heart():
+    torch.set_default_dtype(torch.float32)
+    model = GPT2(GPT2Config(61, 11, n_embd=32, n_layer=2, n_head=4, dropout=0.0))
+    ids = torch.randint(61, (4, 11))
+    optimizer = make_optimizer(model, lr=1.0, weight_decay=0.0)
+    for step in range(1, 121):
+        rate = learning_rate(step, 120, warmup=10, highest=1e-2, last=1e-3)
+        loss, _ = train_step(model.loss, optimizer, [ids], rate, clip=1.0)
+    assert loss < 0.01
+
+
+def test_what_decays():
+    model = GPT2(CONFIG)
+    names = {id(each): name for name, each in model.named_parameters()}
+    decaying, others = make_optimizer(model, lr=0.1, weight_decay=0.2).param_groups[::-1]
+    assert (decaying["weight_decay"], others["weight_decay"]) == (0.2, 0.0)
+    layers = ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
+    matrices = {f"h.{i}.{layer}.weight" for i in range(2) for layer in layers}
+    assert {names[id(each)] for each in decaying["params"]} == matrices
+    assert {names[id(each)] for each in others["params"]} == set(names.values()) - matrices
+
+
+def test_the_learning_rate_rises_in_a_line_and_falls_in_half_a_cosine():
+    rates = [learning_rate(step, 12, warmup=4, highest=2.0, last=0.2) for step in range(1, 13)]
+    assert_close(rates[:4], [0.5, 1.0, 1.5, 2.0])
+    assert_close(rates[7], 1.1)
+    assert_close(rates[-1], 0.2)
+    falls = torch.tensor(rates[3:]).diff()
+    assert (falls < 0).all()
+    assert_close(falls, falls.flip(0))
+    assert learning_rate(1, 3, warmup=0, highest=2.0, last=2.0) == 2.0
+
+
+@pytest.mark.parametrize("longest", [0.1, 1e9])
+def test_a_gradient_that_is_too_long_is_shortened(longest: float):
+    ours, theirs = GPT2(CONFIG), GPT2(CONFIG)
+    theirs.load_state_dict(ours.state_dict())
+    ids = torch.randint(61, (2, 9))
+    for model in (ours, theirs):
+        model.loss(ids).backward()
+    length = clip_gradients(make_optimizer(ours, 0.1, 0.1), longest)
+    assert_close(length, nn.utils.clip_grad_norm_(theirs.parameters(), longest))
+    for mine, its in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert_close(mine.grad, its.grad)
+
+
+def test_dropout_is_off_in_evaluation_and_on_after_it():
+    config = GPT2Config(61, 11, n_embd=12, n_layer=1, n_head=3, dropout=0.5)
+    model = GPT2(config)
+    batches = torch.randint(61, (4, 11)).split(2)
+    loss = evaluate(model, model.loss, batches)
+    assert all(each.training for each in model.modules())
+    assert not loss.requires_grad
+    model.eval()
+    assert_close(loss, torch.stack([model.loss(each) for each in batches]).mean().detach())

@@ -1,0 +1,115 @@
+"""The tokens of the texts, and which of them a step reads."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from transformer_training import TrainingConfig, TrainingError, tokens
+from transformer_training.tokens import number_of_rows, prepare, rows_of_step, sequences
+
+
+@pytest.fixture
+def config(text: Path) -> TrainingConfig:
+    return TrainingConfig(data=(str(text),), out="unused", seq=8, vocab_size=300)
+
+
+def test_the_file_has_the_tokens_of_the_texts_each_with_an_end(config, text, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("ä\n", encoding="utf-8")
+    found = prepare(dataclasses.replace(config, data=(str(text), str(other))), tmp_path)
+    encode, end = found.tokenizer.encode, torch.tensor([found.tokenizer.end_of_text])
+    expected = torch.cat([encode(text.read_text()), end, encode("ä\n"), end])
+    assert torch.cat([found.train.long(), found.validation.long()]).equal(expected)
+    assert len(found.validation) == round(0.1 * len(expected))
+
+
+@pytest.mark.parametrize("piece", [1, 40, 1000])
+def test_a_text_that_is_encoded_in_pieces_has_the_same_tokens(config, tmp_path, monkeypatch, piece):
+    odd = tmp_path / "odd.txt"
+    odd.write_bytes("a\n\nb\n 'c\n'll x\n\t\ny \nz\r\nä\nb\n\n\n".encode() * 20)
+    config = dataclasses.replace(config, data=(str(odd),), vocab_size=262)
+    monkeypatch.setattr(tokens, "_PIECE", piece)
+    found = prepare(config, tmp_path)
+    ids = torch.cat([found.train, found.validation]).long()
+    assert ids[:-1].equal(found.tokenizer.encode(odd.read_bytes().decode()))
+    assert (len(list(tokens._pieces(odd))) > 1) == (piece < 1000)
+
+
+def test_the_file_is_made_once(config, tmp_path, monkeypatch):
+    first = prepare(config, tmp_path)
+    monkeypatch.setattr(tokens, "_write", None)
+    monkeypatch.setattr(tokens, "train_tokenizer", None)
+    again = prepare(config, tmp_path)
+    assert again.train.equal(first.train)
+    assert again.fingerprint == first.fingerprint
+
+
+def test_a_file_that_was_not_finished_is_made_again(config, tmp_path, monkeypatch):
+    def full(descriptor: int, numbers: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tokens, "_append", full)
+        with pytest.raises(OSError, match="No space left"):
+            prepare(config, tmp_path)
+    assert len(prepare(config, tmp_path).train) > 1000
+
+
+def test_each_token_after_the_first_is_predicted_once_in_an_epoch():
+    ids = torch.arange(100, 150)
+    rows = number_of_rows(ids, seq=7)
+    assert rows == 7
+    batch = sequences(ids, torch.cat([rows_of_step(i, 1, rows, seed=3) for i in range(1, 8)]), 7)
+    assert batch[:, 1:].flatten().sort().values.equal(ids[1:])
+    assert batch[:, :-1].flatten().sort().values.equal(ids[:-1])
+    assert number_of_rows(ids[:-1], seq=7) == 6
+
+
+def test_steps_go_through_epochs_whose_orders_differ():
+    taken = torch.cat([rows_of_step(step, 4, rows=10, seed=0) for step in range(1, 11)])
+    epochs = taken.view(4, 10)
+    assert_close(epochs.sort(dim=1).values, torch.arange(10).expand(4, 10))
+    assert len({tuple(epoch.tolist()) for epoch in epochs}) == 4
+    other = torch.cat([rows_of_step(step, 4, rows=10, seed=1) for step in range(1, 11)])
+    assert not other.equal(taken)
+    large = rows_of_step(1, 25, rows=10, seed=0)
+    assert large.equal(taken[:25])
+
+
+@pytest.mark.parametrize(
+    ("contents", "said"),
+    [
+        (b"", r"--data .*: is empty"),
+        (b"some words", "the texts are too short: their 11 tokens make 10 to learn and 1 to"),
+        (b"\xff" * 100, "is no text in UTF-8"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_texts_that_cannot_be_learned(config, tmp_path, contents, said):
+    path = tmp_path / "text.txt"
+    if contents is not None:
+        path.write_bytes(contents)
+    config = dataclasses.replace(config, data=(str(path),), vocab_size=0)
+    with pytest.raises(TrainingError, match=said):
+        prepare(config, tmp_path / "tokens")
+
+
+def test_other_texts_need_another_folder(config, text, tmp_path):
+    copy = tmp_path / "text.txt"
+    copy.write_text(text.read_text())
+    config = dataclasses.replace(config, data=(str(copy),))
+    prepare(config, tmp_path)
+    prepare(dataclasses.replace(config, data=(str(text),)), tmp_path)  # known by its contents
+    copy.write_text(text.read_text() + "more")
+    with pytest.raises(TrainingError, match="was made of other texts, or with another tokenizer"):
+        prepare(config, tmp_path)
+
+
+def test_a_short_text_has_a_tokenizer_of_fewer_tokens(config, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("the keys to the box are old\n" * 40)
+    config = dataclasses.replace(config, data=(str(path),), vocab_size=0)
+    assert prepare(config, tmp_path).tokenizer.vocab_size == 257
