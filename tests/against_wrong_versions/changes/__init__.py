@@ -6,6 +6,7 @@ what stands in its place. What a generic operator makes (`mutants.py`) needs no 
 a test would fail on nothing else.
 """
 
+from tests.against_wrong_versions.changes.byte_pairs import BYTE_PAIRS
 from tests.against_wrong_versions.changes.checkpoints import CHECKPOINTS
 from tests.against_wrong_versions.changes.generation import GENERATION
 from tests.against_wrong_versions.changes.gpt2_config import GPT2_CONFIG
@@ -22,5 +23,6 @@ CHANGES: dict[str, tuple[Change, ...]] = {
     "gpt2/config": GPT2_CONFIG,
     "gpt2/inference/model": INFERENCE,
     "machinery": MACHINERY,
+    "gpt2/byte_pairs": BYTE_PAIRS,
     "gpt2/tokenizer": TOKENIZER,
 }
