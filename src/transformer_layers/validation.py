@@ -14,6 +14,19 @@ from torch import Tensor, nn
 LOW_PRECISION = (torch.float16, torch.bfloat16)
 
 
+def require_text(name: str, text: str) -> None:
+    """Refuses what is no str, and half of a surrogate pair, which UTF-8 cannot write."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str, got {text!r} of type {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name} must be text that UTF-8 can write, got half of a surrogate pair, "
+            f"{text[error.start]!r}, at position {error.start}"
+        ) from error
+
+
 def require_size(name: str, value: int, minimum: int = 1) -> None:
     """Refuses the size of an axis, or a count, that is no int, or is below `minimum`."""
     if not isinstance(value, int | torch.SymInt) or isinstance(value, bool):

@@ -21,8 +21,9 @@ from transformer_layers.gpt2.files.aside import (
     require_named,
     saving,
 )
+from transformer_layers.gpt2.files.folder import find_folder
 from transformer_layers.gpt2.files.json_file import read_json_object, shown
-from transformer_layers.validation import require_integers, require_size
+from transformer_layers.validation import require_integers, require_size, require_text
 
 END_OF_TEXT = "<|endoftext|>"
 _VERSION = "#version: 0.2"
@@ -42,8 +43,8 @@ class Tokenizer:
     neighbors become one token. Every byte is a token, so every text can be written, and decoding
     gives it back.
 
-    A byte is spelled as a printable character: a space is Ġ, a line break Ċ. The text
-    `<|endoftext|>` is always the token of that name, as in `transformers`.
+    A byte is spelled as a printable character: a space is Ġ, a line break Ċ. All this is written
+    out in `transformer_layers.gpt2.byte_pairs`; here the `tokenizers` library computes it.
 
     Args:
         vocab: The number of each token, from 0 on, as in a `vocab.json`.
@@ -74,13 +75,15 @@ class Tokenizer:
         self.vocab_size = len(self._vocab)
         self.end_of_text = self._vocab[END_OF_TEXT]
         self._library = _cutting_as_gpt2(models.BPE(vocab=self._vocab, merges=self._merges))
-        self._library.add_special_tokens([END_OF_TEXT])
 
-    def encode(self, text: str) -> Int[Tensor, " seq"]:
+    def encode(self, text: str, special: bool = False) -> Int[Tensor, " seq"]:
         """The tokens of a text.
 
         Args:
             text: Any text.
+            special: Whether `<|endoftext|>` in the text stands for the token of that name, as in
+                `transformers`. If not, it is text like any other, so that nobody who writes a text
+                can end it for the model.
 
         Returns:
             Their numbers, int64 of shape `(seq,)`.
@@ -89,8 +92,11 @@ class Tokenizer:
             TypeError: If `text` is no str.
             ValueError: If it holds half of a surrogate pair, which UTF-8 cannot write.
         """
-        _require_text("text", text)
-        return torch.tensor(self._library.encode(text).ids, dtype=torch.int64)
+        require_text("text", text)
+        parts = text.split(END_OF_TEXT) if special else [text]
+        ids = [self._library.encode(part).ids for part in parts]
+        between = (number for part in ids[1:] for number in (self.end_of_text, *part))
+        return torch.tensor([*ids[0], *between], dtype=torch.int64)
 
     def decode(self, ids: Int[Tensor, " seq"]) -> str:
         """The text of tokens.
@@ -139,19 +145,20 @@ class Tokenizer:
             (unfinished / TOKENIZER.second).write_text(vocab, encoding="utf-8")
 
 
-def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
+def load_tokenizer(name_or_folder: str | os.PathLike[str]) -> Tokenizer:
     """Reads the tokenizer of a published GPT-2, or one that was saved.
 
     Args:
-        folder: Where `vocab.json` and `merges.txt` are.
+        name_or_folder: A folder with `vocab.json` and `merges.txt`, or a name on the Hugging Face
+            hub, such as `openai-community/gpt2`; see :meth:`GPT2.from_pretrained`.
 
     Returns:
         The tokenizer.
 
     Raises:
-        FileNotFoundError: If one of the files is not there.
+        FileNotFoundError: If one of the files is not there, or the hub cannot be asked.
         ValueError: If a file is damaged, or the two do not fit; the message names it. Or if
-            `folder` is the empty text.
+            `name_or_folder` is the empty text, or a file.
 
     Examples:
         >>> import tempfile
@@ -160,16 +167,18 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
         ...     load_tokenizer(folder).encode("low lows")
         tensor([257, 258,  82])
     """
-    require_named(folder)
-    merges_path, vocab_path = (Path(folder) / name for name in TOKENIZER)
+    require_named(name_or_folder)
+    folder = find_folder(name_or_folder, TOKENIZER)
+    merges_path, vocab_path = (folder / name for name in TOKENIZER)
     for path in (vocab_path, merges_path):
         if not path.is_file():
             raise FileNotFoundError(
                 f"there is no {path}; a tokenizer's folder has vocab.json and merges.txt"
+                + _from_the_hub(name_or_folder, folder)
             )
     for pause in PAUSES:
         seal, merges = _read_merges(merges_path)
-        for path in (vocab_path, *left_behind(Path(folder), TOKENIZER)):
+        for path in (vocab_path, *left_behind(folder, TOKENIZER)):
             vocab = _vocab_in(path)
             if vocab is not None and (seal is None or seal == _digest(vocab, merges)):
                 try:
@@ -207,7 +216,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
         raise TypeError("texts must be several texts, got one str; put it into a list")
     texts = list(texts)
     for i, text in enumerate(texts):
-        _require_text(f"texts[{i}]", text)
+        require_text(f"texts[{i}]", text)
     library = _cutting_as_gpt2(models.BPE())
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - 1, initial_alphabet=sorted(_BYTES), show_progress=False
@@ -230,16 +239,10 @@ def _cutting_as_gpt2(model: models.BPE) -> tokenizers.Tokenizer:
     return library
 
 
-def _require_text(name: str, text: str) -> None:
-    if not isinstance(text, str):
-        raise TypeError(f"{name} must be a str, got {text!r} of type {type(text).__name__}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{name} must be text that UTF-8 can write, got half of a surrogate pair, "
-            f"{text[error.start]!r}, at position {error.start}"
-        ) from error
+def _from_the_hub(name_or_folder: str | os.PathLike[str], folder: Path) -> str:
+    if folder == Path(name_or_folder):
+        return ""
+    return f". This folder keeps what was fetched of {name_or_folder!r}: with a network, fetch it"
 
 
 def _require_tokens(vocab: dict[str, int]) -> None:

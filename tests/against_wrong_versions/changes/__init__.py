@@ -6,6 +6,7 @@ what stands in its place. What a generic operator makes (`mutants.py`) needs no 
 a test would fail on nothing else.
 """
 
+from tests.against_wrong_versions.changes.byte_pairs import BYTE_PAIRS
 from tests.against_wrong_versions.changes.checkpoints import CHECKPOINTS
 from tests.against_wrong_versions.changes.evaluation import EVALUATION
 from tests.against_wrong_versions.changes.generation import GENERATION
@@ -26,5 +27,6 @@ CHANGES: dict[str, tuple[Change, ...]] = {
     "gpt2/config": GPT2_CONFIG,
     "gpt2/inference/model": INFERENCE,
     "machinery": MACHINERY,
+    "gpt2/byte_pairs": BYTE_PAIRS,
     "gpt2/tokenizer": TOKENIZER,
 }

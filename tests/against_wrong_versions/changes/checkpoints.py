@@ -233,7 +233,7 @@ _FOLDER = (
         "raise ValueError",
         "return Path(name_or_folder).parent\n        raise ValueError",
     ),
-    _fetch("no shards fetched", '"model*.safetensors"', "WEIGHTS"),
+    _find_folder("no shards fetched", '"model*.safetensors"', "WEIGHTS"),
     _fetch("some errors of the hub passed on", "Exception", "FileNotFoundError"),
     _fetch("errors of the hub passed on", "Exception", "NotImplementedError"),
     _fetch("all lines of the hub's error", '.partition("\\n")[0]', ""),

@@ -9,10 +9,11 @@ _train_tokenizer = Function("gpt2/tokenizer:train_tokenizer")
 _save = Function("gpt2/tokenizer:Tokenizer.save")
 _digest = Function("gpt2/tokenizer:_digest")
 _load_tokenizer = Function("gpt2/tokenizer:load_tokenizer")
+_from_the_hub = Function("gpt2/tokenizer:_from_the_hub")
 _require_merges = Function("gpt2/tokenizer:_require_merges")
 _read_merges = Function("gpt2/tokenizer:_read_merges")
 _require_tokens = Function("gpt2/tokenizer:_require_tokens")
-_require_text = Function("gpt2/tokenizer:_require_text")
+_require_text = Function("validation:require_text")
 _decode = Function("gpt2/tokenizer:Tokenizer.decode")
 
 TOKENIZER = (
@@ -48,9 +49,9 @@ TOKENIZER = (
         "bytes not put together again", "    library.decoder = decoders.ByteLevel()\n", ""
     ),
     _cutting_as_gpt2("spelled bytes joined", "ByteLevel()", "Fuse()"),
-    _tokenizer_init(
-        "end of text is text", "        self._library.add_special_tokens([END_OF_TEXT])\n", ""
-    ),
+    _encode("end of text is text", "text.split(END_OF_TEXT) if special else [text]", "[text]"),
+    _encode("end of text is a token unasked", " if special else [text]", ""),
+    _encode("end of text left out", "(self.end_of_text, *part)", "part"),
     _train_tokenizer(
         "end of text has the first number",
         '**trained["vocab"], END_OF_TEXT: len(trained["vocab"])',
@@ -113,14 +114,19 @@ TOKENIZER = (
     ),
     _load_tokenizer(
         "a vocabulary that a killed process did not come to not looked for",
-        ", *left_behind(Path(folder), TOKENIZER)",
+        ", *left_behind(folder, TOKENIZER)",
         ",",
     ),
     _require_merges("tokens that no merge makes", "unmade:", "len(unmade) > 40:"),
     _require_merges(
         "special tokens need a merge", "not _SPECIAL.fullmatch(token)", "token != END_OF_TEXT"
     ),
-    _load_tokenizer("the working directory read", "    require_named(folder)\n", ""),
+    _load_tokenizer("the working directory read", "    require_named(name_or_folder)\n", ""),
+    _load_tokenizer(
+        "the model's files fetched", ", TOKENIZER)\n    merges_path", ")\n    merges_path"
+    ),
+    _from_the_hub("the hub not named", "folder == Path(name_or_folder)", "folder"),
+    _from_the_hub("the hub always named", "folder == Path(name_or_folder)", "not folder"),
     _save("no line for the version", "seal, *", "*"),
     _save("no end of the last line", '_merges), ""', "_merges)"),
     _read_merges("line of the version read as a merge", '"#version"', '"# version"'),
@@ -145,7 +151,7 @@ TOKENIZER = (
     _require_tokens("True is a number", "type(number) is int", "isinstance(number, int)"),
     _require_tokens("missing end of text not noticed", "({*_BYTES, END_OF_TEXT})", "_BYTES"),
     _require_merges("results of merges not looked up", ", first + second", ""),
-    _encode("anything written as text", '_require_text("text", text)', "text = str(text)"),
+    _encode("anything written as text", 'require_text("text", text)', "text = str(text)"),
     _require_text("half of a surrogate pair replaced", "encode()", 'encode(errors="replace")'),
     _require_text(
         "one position after the half of a pair",

@@ -9,6 +9,7 @@ import pickle
 import re
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 import torch
 from hypothesis import example, given
@@ -144,7 +145,8 @@ def test_decoding_gives_the_text_back(text):
         ids = tokenizer.encode(text)
         assert ids.dtype == torch.int64
         assert ids.ndim == 1
-        assert tokenizer.decode(ids) == text
+        assert tokenizer.end_of_text not in ids
+        assert tokenizer.decode(ids) == text == tokenizer.decode(tokenizer.encode(text, True))
         assert tokenizer.decode(ids.int()) == text
 
 
@@ -156,7 +158,7 @@ pieces_of_text = st.lists(
 @given(st.text() | pieces_of_text)
 @example("<|endoftext|> <|endoftext|>the")
 def test_equals_the_tokenizer_of_transformers(of_transformers, text):
-    ids = trained().encode(text)
+    ids = trained().encode(text, special=True)
     assert ids.tolist() == of_transformers.encode(text)
     assert trained().decode(ids) == of_transformers.decode(ids, clean_up_tokenization_spaces=False)
 
@@ -178,10 +180,15 @@ def test_more_merges_make_fewer_tokens():
     assert lengths == sorted(set(lengths), reverse=True)
 
 
-def test_the_end_of_text_is_one_token():
+def test_the_end_of_text_is_one_token_where_it_is_allowed():
     tokenizer = trained()
-    assert tokenizer.encode("<|endoftext|>").tolist() == [tokenizer.end_of_text]
+    assert tokenizer.encode("<|endoftext|>", special=True).tolist() == [tokenizer.end_of_text]
+    assert len(tokenizer.encode("<|endoftext|>")) > 4
     assert tokenizer.decode(torch.tensor([tokenizer.end_of_text])) == "<|endoftext|>"
+    parts = [tokenizer.encode(text).tolist() for text in ("a b", "", " c")]
+    joined = [*parts[0], 299, *parts[1], 299, *parts[2]]
+    text = "a b<|endoftext|><|endoftext|> c"
+    assert tokenizer.encode(text, special=True).tolist() == joined
 
 
 # Training
@@ -489,8 +496,75 @@ def test_errors_of_files(tmp_path, name, text, error, message):
 
 @pytest.mark.usefixtures("as_users_run_it")
 def test_a_missing_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no .*/nowhere/vocab\.json"):
+    with pytest.raises(FileNotFoundError, match="there is no folder '.*/nowhere', and it is"):
         load_tokenizer(tmp_path / "nowhere")
+    (tmp_path / "vocab.json").touch()
+    with pytest.raises(ValueError, match=r"vocab.json' is a file; pass the folder that it is in"):
+        load_tokenizer(tmp_path / "vocab.json")
+
+
+# A name on the hub
+
+
+def test_a_name_is_fetched_from_the_hub(tmp_path, monkeypatch):
+    calls = []
+
+    def snapshot_download(*args, **kwargs):
+        calls.append((args, kwargs))
+        return str(tmp_path)
+
+    trained().save(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    loaded = load_tokenizer("openai-community/gpt2")
+    assert loaded._merges == trained()._merges
+    wanted = ["merges.txt", "vocab.json"]
+    assert calls == [(("openai-community/gpt2",), {"allow_patterns": wanted})]
+
+
+def test_a_folder_comes_before_a_name_on_the_hub(tmp_path, monkeypatch):
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", None)
+    monkeypatch.chdir(tmp_path)
+    trained().save("gpt2")
+    assert load_tokenizer("gpt2")._merges == trained()._merges
+
+
+@pytest.fixture
+def hubs_cache(tmp_path, monkeypatch):
+    """The hub's cache, without a network."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def kept(cache, *paths):
+    """Puts files into the hub's cache, as if they had been fetched."""
+    repository = cache / "models--openai-community--gpt2"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("0" * 40)
+    snapshot = repository / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    for path in paths:
+        (snapshot / path.name).write_bytes(path.read_bytes())
+    return snapshot
+
+
+def test_without_a_network_the_error_says_what_is_missing(hubs_cache):
+    start = "there is no folder 'openai-community/gpt2', and the Hugging Face hub could not be"
+    with pytest.raises(FileNotFoundError, match=f"^{start}"):
+        load_tokenizer("openai-community/gpt2")
+    snapshot = kept(hubs_cache)  # the model was fetched, its tokenizer was not
+    message = (
+        f"there is no {snapshot}/vocab.json; a tokenizer's folder has vocab.json and merges.txt. "
+        "This folder keeps what was fetched of 'openai-community/gpt2': with a network, fetch it"
+    )
+    with pytest.raises(FileNotFoundError, match=f"^{re.escape(message)}$"):
+        load_tokenizer("openai-community/gpt2")
+
+
+def test_what_was_fetched_is_loaded_without_a_network(hubs_cache, tmp_path):
+    trained().save(tmp_path / "saved")
+    kept(hubs_cache, *(tmp_path / "saved").iterdir())
+    assert load_tokenizer("openai-community/gpt2")._vocab == trained()._vocab
 
 
 @pytest.mark.usefixtures("as_users_run_it")

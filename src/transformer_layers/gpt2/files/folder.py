@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,15 @@ _SHARD = re.compile(r"[^/\\:\0]+\.safetensors")
 _PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
 
 
-def find_folder(name_or_folder: str | os.PathLike[str]) -> Path:
-    """Finds a checkpoint's folder, and fetches it from the hub where it is a name there.
+def find_folder(
+    name_or_folder: str | os.PathLike[str],
+    wanted: Sequence[str] = (CONFIG, "model*.safetensors", INDEX),
+) -> Path:
+    """Finds a folder, and fetches it from the hub where it is a name there.
 
     Args:
         name_or_folder: A folder, or a name on the Hugging Face hub.
+        wanted: The files to be fetched; a checkpoint's if not given.
 
     Returns:
         The folder, for a name that of the hub's cache.
@@ -36,11 +40,9 @@ def find_folder(name_or_folder: str | os.PathLike[str]) -> Path:
     if os.path.isdir(name_or_folder):
         return Path(name_or_folder)
     if os.path.isfile(name_or_folder):
-        raise ValueError(
-            f"{os.fspath(name_or_folder)!r} is a file; pass the folder that holds it and {CONFIG}"
-        )
+        raise ValueError(f"{os.fspath(name_or_folder)!r} is a file; pass the folder that it is in")
     if isinstance(name_or_folder, str) and _HUB_NAME.fullmatch(name_or_folder):
-        return _fetch(name_or_folder)
+        return _fetch(name_or_folder, wanted)
     raise FileNotFoundError(
         f"there is no folder {os.fspath(name_or_folder)!r}, and it is no name on the Hugging Face "
         "hub, such as 'openai-community/gpt2'"
@@ -147,7 +149,7 @@ def _refuse(folder: Path) -> NoReturn:
     raise FileNotFoundError(f"{folder}: there is neither {WEIGHTS} nor {INDEX}")
 
 
-def _fetch(name: str) -> Path:
+def _fetch(name: str, wanted: Sequence[str]) -> Path:
     try:
         from huggingface_hub import snapshot_download  # optional, and half a second to import
     except ImportError as error:
@@ -156,7 +158,7 @@ def _fetch(name: str) -> Path:
             "huggingface_hub"
         ) from error
     try:
-        return Path(snapshot_download(name, allow_patterns=[CONFIG, "model*.safetensors", INDEX]))
+        return Path(snapshot_download(name, allow_patterns=list(wanted)))
     except Exception as error:  # those of the package and of its HTTP client have no common base
         reason = str(error).strip().partition("\n")[0]
         raise FileNotFoundError(

@@ -38,7 +38,7 @@ def test_a_folder_is_itself(tmp_path):
 def test_refuses_a_file(tmp_path):
     path = tmp_path / "model.safetensors"
     path.touch()
-    message = f"'{path}' is a file; pass the folder that holds it and config.json"
+    message = f"'{path}' is a file; pass the folder that it is in"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         find_folder(path)
 
