@@ -2,7 +2,8 @@
 
 MathJax comes from the PyPI package sphinx-mathjax-offline instead of a public server. Used as an
 extension, that package would copy 24 MB; the pages need a tenth of it. A `mathjax_path` that the
-configuration names is left as it is, and so are other renderers of maths.
+configuration names is left as it is, and so are other renderers of maths: with
+`verified_book.light` the pages need none.
 """
 
 import re
@@ -35,7 +36,8 @@ Licensed under the Apache License, Version 2.0, https://www.apache.org/licenses/
 
 def point_to_mathjax(app: "Sphinx", config: "Config") -> None:
     """Makes the pages load the site's own MathJax, unless the author has chosen one."""
-    if config.mathjax_path == mathjax.MATHJAX_URL:
+    renders_elsewhere = "verified_book.light" in config.extensions
+    if config.mathjax_path == mathjax.MATHJAX_URL and not renders_elsewhere:
         mathjax_files()  # says what is missing before anything is built
         config.mathjax_path = _MATHJAX
 
@@ -107,6 +109,9 @@ def slim(app: "Sphinx", exception: Exception | None) -> None:
                 page.write_text(slimmer, encoding="utf-8")
     for name in names:
         static.joinpath(name).unlink()
+    for folder in sorted(static.rglob("*"), reverse=True):  # those within a folder before it
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def tags_of(names: Iterable[str]) -> re.Pattern[str]:

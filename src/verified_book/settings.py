@@ -158,6 +158,23 @@ PAGE_NUMBERS = (
     ),
 )
 
+SEARCH = (
+    Setting(
+        "verified_book_search_synonyms",
+        [],
+        (list, tuple),
+        "",
+        "Words that mean the same to the search: lists of words or phrases.",
+    ),
+    Setting(
+        "verified_book_search_lists",
+        [],
+        (list, tuple),
+        "",
+        "Beginnings of the addresses of pages that gather what others tell: they come after those.",
+    ),
+)
+
 PARALLEL = (
     Setting(
         "verified_book_jobs",

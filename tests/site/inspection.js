@@ -1,8 +1,7 @@
 // What the tests ask of a page. Loaded into every page before its own scripts.
 window.inspection = {
-  // Maths and fonts change the layout; colors fade into those of another theme.
+  // Fonts change the layout; colors fade into those of another theme.
   async settled() {
-    await window.MathJax?.startup?.promise;
     await document.fonts.ready;
     for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
     await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
@@ -10,18 +9,21 @@ window.inspection = {
 
   maths() {
     const places = [...document.querySelectorAll(".math, .amsmath")];
-    const red = [...document.querySelectorAll("mjx-container mjx-mtext[style*='red']")];
+    const spoken = (e) => e.querySelector(".katex-mathml > math annotation")?.textContent.trim();
+    const wrong = ".katex-error, [style*='#cc0000'], mjx-container";
     return {
       count: places.length,
-      raw: places.filter((e) => !e.querySelector("mjx-container")).map((e) => e.textContent),
-      wrong: [...document.querySelectorAll("mjx-merror")].map((e) => e.textContent),
-      unknown: red.map((e) => e.closest("mjx-container").parentElement.outerHTML.slice(0, 200)),
+      raw: places.filter((e) => !e.querySelector(".katex")).map((e) => e.textContent),
+      silent: places.filter((e) => !spoken(e)).map((e) => e.textContent),
+      wrong: [...document.querySelectorAll(wrong)].map((e) => e.textContent),
+      stops: [...document.querySelectorAll(".katex, .katex [tabindex]")]
+        .filter((e) => e.tabIndex >= 0).map((e) => e.textContent),
     };
   },
 
   // Directives, roles and maths that were not understood stay behind as text.
   markup() {
-    const skipped = "pre, code, script, style, mjx-container, svg, textarea";
+    const skipped = "pre, code, script, style, .katex, svg, textarea";
     const pattern = /\{[\w:-]+\}`|`{2,}|\$\$|\\\(|^:{3,}|^\.\. \w+::|:[\w:]+:`|\]\(|\|\s*-{3,}/m;
     return inspection
       .texts(document.querySelector("main"))

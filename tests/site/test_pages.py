@@ -22,7 +22,7 @@ def test_every_request_is_answered(visits):
     assert found(visits, lambda visit: visit.refused) == {}
 
 
-@pytest.mark.parametrize("problem", ["raw", "wrong", "unknown"])
+@pytest.mark.parametrize("problem", ["raw", "wrong", "silent", "stops"])
 def test_maths_is_typeset(visits, problem):
     assert sum(visit.maths["count"] for visit in visits.values()) > 0
     assert found(visits, lambda visit: visit.maths[problem]) == {}

@@ -1,0 +1,76 @@
+"""Sphinx extension: mends what themes and extensions write that screen readers stumble on.
+
+Each entry of `MENDED` is one thing: what is written, and what takes its place.
+"""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from verified_book import __version__
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+MENDED = (
+    # Docutils: entries of a bibliography have a role that is deprecated, and fits no list.
+    (re.compile(r' role="doc-biblioentry"'), ""),
+    (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
+    # The theme: what stands in its first sidebar is in no region.
+    (
+        re.compile(r'(<div id="pst-primary-sidebar")(?! role)'),
+        r'\1 role="complementary" aria-label="Book"',
+    ),
+    # A cell without text heads nothing.
+    (re.compile(r"<th\b[^>]*>\s*(?:<p>\s*</p>\s*)?</th>"), "<td></td>"),
+)
+_ID = re.compile(r'(<[a-z][^<>]*?) id="([^"]+)"')
+
+
+def mend(page: str) -> str:
+    """A page without what screen readers stumble on.
+
+    Examples:
+        >>> mend('<th class="head"></th>')
+        '<td></td>'
+    """
+    for written, instead in MENDED:
+        page = written.sub(instead, page)
+    return single_ids(page)
+
+
+def single_ids(page: str) -> str:
+    """A page in which the first of several elements with one id has it.
+
+    Examples:
+        >>> single_ids('<b id="a"></b><i class="c" id="a"></i>')
+        '<b id="a"></b><i class="c"></i>'
+    """
+    seen: Counter[str] = Counter()
+
+    def once(match: re.Match[str]) -> str:
+        seen[match[2]] += 1
+        return match[0] if seen[match[2]] == 1 else match[1]
+
+    return _ID.sub(once, page)
+
+
+def mend_pages(app: "Sphinx", exception: Exception | None) -> None:
+    """Mends the pages of the site."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for file in Path(app.outdir).rglob("*.html"):
+        if "_static" in file.parts:
+            continue
+        text = file.read_text(encoding="utf-8")
+        mended = mend(text)
+        if mended != text:
+            file.write_text(mended, encoding="utf-8")
+
+
+def setup(app: "Sphinx") -> "ExtensionMetadata":
+    """Runs when all pages are written."""
+    app.connect("build-finished", mend_pages, priority=940)
+    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,43 @@
+"""Sphinx extension: a site that is light to load.
+
+Formulas are rendered when the book is built, the stylesheets become one file with the rules that
+the pages need, icons a font with the signs that they need, and the search is loaded by the page
+that searches. All of it happens to the pages that are written, so that themes need no templates.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+
+def lighten(app: "Sphinx", exception: Exception | None) -> None:
+    """Rewrites the pages of the site, and what they load."""
+    from verified_book.light import formulas, markup, search, stylesheets
+
+    if exception is not None or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    files = sorted(site.rglob("*.html"))
+    pages = {file: file.read_text(encoding="utf-8") for file in files if "_static" not in file.parts}
+    before = dict(pages)
+    markup.shorten(pages, site / "_static")
+    formulas.typeset(pages, site)
+    search.load_where_used(pages)
+    stylesheets.bundle(pages, site)
+    for file, text in pages.items():
+        if text != before[file]:
+            file.write_text(text, encoding="utf-8")
+
+
+def setup(app: "Sphinx") -> "ExtensionMetadata":
+    """Runs after all that writes pages."""
+    from verified_book import __version__
+    from verified_book.light import formulas
+
+    app.setup_extension("verified_book")
+    formulas.setup(app)
+    app.connect("build-finished", lighten, priority=950)
+    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

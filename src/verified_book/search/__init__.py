@@ -1,0 +1,77 @@
+"""Sphinx extension: a search by sections, claims and names, with excerpts, also without a server.
+
+What it looks into is written when all pages are: each section with its text, each claim, each name
+of an API. The theme's dialog shows what it finds while the reader types; nothing is loaded before
+it is opened. The option `verified_book_search_synonyms` names what means the same.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+DATA = "verified_book_search_data.js"
+SCRIPT = "verified_book_search.js"
+
+
+def write_data(app: "Sphinx", exception: Exception | None) -> None:
+    """Writes what the search looks into."""
+    from verified_book.search.entries import entries_of_claims, entries_of_page
+
+    if exception is not None or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    pages, entries = [], []
+    for name in _reading_order(app):
+        file = site / app.builder.get_target_uri(name)
+        if file.is_file():
+            found = entries_of_page(file.read_text(encoding="utf-8"))
+            title = app.env.titles[name].astext()
+            pages.append([file.relative_to(site).as_posix(), title])
+            entries += [[len(pages) - 1, *entry] for entry in found]
+    claims = site / "claims.json"
+    if claims.is_file():
+        published = json.loads(claims.read_text(encoding="utf-8"))["claims"]
+        places = {page: index for index, (page, _) in enumerate(pages)}
+        entries += entries_of_claims(published, places)
+    data = {
+        "pages": pages,
+        "entries": entries,
+        "synonyms": app.config.verified_book_search_synonyms,
+        "lists": app.config.verified_book_search_lists,
+    }
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    text = f"window.verifiedBookSearch({text});\n"
+    site.joinpath("_static", DATA).write_text(text, encoding="utf-8")
+
+
+def _reading_order(app: "Sphinx") -> list[str]:
+    """The pages in the order of the table of contents."""
+    seen: dict[str, None] = {}
+    ahead = [app.config.root_doc]
+    while ahead:
+        name = ahead.pop(0)
+        if name not in seen:
+            seen[name] = None
+            ahead = [*app.env.toctree_includes.get(name, []), *ahead]
+    return [*seen, *sorted(app.env.found_docs - seen.keys())]
+
+
+def add_static_folder(app: "Sphinx") -> None:
+    """Lets the HTML builders find the script."""
+    app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+
+
+def setup(app: "Sphinx") -> "ExtensionMetadata":
+    """Runs before formulas are rendered, so that their TeX is found."""
+    from verified_book import __version__, settings
+
+    app.setup_extension("verified_book")
+    settings.register(app, settings.SEARCH)
+    app.connect("builder-inited", add_static_folder)
+    app.add_js_file(SCRIPT, loading_method="defer")
+    app.connect("build-finished", write_data, priority=930)
+    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
