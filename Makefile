@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+SURVEY_VENV := .survey-venv
 BIN := $(VENV)/bin
 DEPENDENCIES ?= --requirement requirements.txt
 STRICT := -W -n --keep-going
@@ -9,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check quick wheels mutants mutants-generic fuzz draws benchmark accept lab hooks clean
+.PHONY: help book test check quick wheels mutants mutants-generic fuzz draws benchmark unseen survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -58,6 +59,17 @@ draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
+
+unseen: $(VENV)/installed ## print which unseen wrong versions `check` catches
+	$(BIN)/python -m tests.unseen
+
+$(SURVEY_VENV)/installed: survey/requirements.txt survey/environment.py $(VENV)/installed
+	@echo "== Setting up $(SURVEY_VENV): some thirty public works, without their dependencies"
+	$(BIN)/python -m survey.environment $(SURVEY_VENV)
+	@touch $@
+
+survey: $(SURVEY_VENV)/installed ## check layers of public works; writes survey/results.json
+	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m survey
 
 accept: $(VENV)/installed ## rewrite the expected outputs from what ran; review with git diff
 	VERIFIED_BOOK_ACCEPT=1 $(BIN)/jupyter-book build book/ $(STRICT)

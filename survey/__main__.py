@@ -1,0 +1,150 @@
+"""`python -m survey`: runs `check` on the layers of public works and writes `survey/results.json`.
+
+It runs in an environment that has the works, which `make survey` sets up. Each layer runs in a
+process of its own; one that does not import, or takes too long, is a row that says so.
+"""
+
+import argparse
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from survey import works  # noqa: F401, which declares them
+from survey.definitions import SURVEYED, Surveyed
+
+RESULTS = Path(__file__).with_name("results.json")
+# Other versions of a work, and files of repositories that are no packages, are in folders here.
+PLACES = Path(sys.prefix, "places")
+LIMIT = 200  # seconds
+
+
+def version_of(entry: Surveyed) -> str:
+    """The version that is installed, or the commit of a file."""
+    if entry.place:
+        return entry.place.rpartition("-")[2]
+    return importlib.metadata.version(entry.work)
+
+
+def described(entry: Surveyed) -> dict[str, Any]:
+    """What is known of a layer before it is run."""
+    row = dataclasses.asdict(entry)
+    del row["build"], row["place"]
+    return row
+
+
+def examined(entry: Surveyed) -> dict[str, Any]:
+    """One row: what `check` says of a layer."""
+    row = described(entry)
+    if entry.place:
+        sys.path.insert(0, str(PLACES / entry.place))
+    try:
+        row["version"] = version_of(entry)
+        candidate = entry.build()
+    except Exception as error:  # a work can fail in any way
+        return {
+            **row,
+            "version": row.get("version", "?"),
+            "error": f"{type(error).__name__}: {error}",
+        }
+    from layer_checks import check
+
+    begun = time.perf_counter()
+    report = check(entry.layer, candidate)
+    row["seconds"] = round(time.perf_counter() - begun, 1)
+    row["results"] = [
+        {"name": each.name, "kind": each.kind, "held": each.held, "text": each.text}
+        for each in report.results
+    ]
+    row["not_run"] = report.not_run
+    row["named"] = None if report.behaves_like is None else report.behaves_like.name
+    return row
+
+
+def _run(entries: list[Surveyed], pipe: Any) -> None:
+    sys.stdout = open(os.devnull, "w")  # what works print
+    torch.set_num_threads(1)
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"  # nothing is to be compiled
+    for entry in entries:
+        pipe.send(examined(entry))
+
+
+def in_a_process(entries: list[Surveyed]) -> Iterator[dict[str, Any]]:
+    """The rows of one version of a work, whatever it does to its process."""
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=_run, args=(entries, theirs))
+    process.start()
+    theirs.close()
+    for i, entry in enumerate(entries):
+        try:
+            if ours.poll(LIMIT):
+                yield ours.recv()
+                continue
+            error = f"no result within {LIMIT} s"
+        except EOFError:
+            error = "the process ended"
+        yield {**described(entry), "version": "?", "error": error}
+        yield from in_a_process(entries[i + 1 :])
+        break
+    process.kill()
+    process.join()
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row as text."""
+    title = f"{row['work']} {row['version']}, {row['path']} as {row['layer']}"
+    if "error" in row:
+        return f"{title}: {row['error']}"
+    failed = [each for each in row["results"] if not each["held"]]
+    held = len(row["results"]) - len(failed)
+    said = "; ".join(f"{each['kind']}: {each['name']}: {each['text']}" for each in failed)
+    total = len(row["results"]) + row["not_run"]
+    return f"{title} [{row['reading']}]: {held} of {total} hold. {said}"
+
+
+def main() -> None:
+    """Runs the survey, writes it and prints it."""
+    parser = argparse.ArgumentParser(prog="python -m survey", description=__doc__)
+    parser.add_argument("--only", default="", help="works whose name contains this; not written")
+    parser.add_argument("--layer", default="", help="only this layer; not written")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    rows = []
+    chosen = [
+        entry
+        for entry in SURVEYED
+        if options.only in entry.work and options.layer in ("", entry.layer)
+    ]
+    chosen.sort(key=lambda entry: (entry.work.lower(), entry.place))
+    for _, entries in groupby(chosen, key=lambda entry: (entry.work, entry.place)):
+        for row in in_a_process(list(entries)):
+            print(line(row), flush=True)
+            rows.append(row)
+    if options.only or options.layer:
+        return
+    from survey.second import derived
+
+    written = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "rows": rows,
+        "second": derived(),
+    }
+    options.output.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

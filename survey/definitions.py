@@ -1,0 +1,56 @@
+"""What the survey knows of a layer of a public work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+# How a difference is read. A defect has been derived a second time, in `survey.second`.
+Reading = Literal["same", "variation", "defect", "does not fit"]
+
+STUBS: dict[str, tuple[str, ...]] = {}
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A layer of a public work.
+
+    Attributes:
+        work: The name of its distribution, or owner/name of its repository.
+        layer: The layer of ours that it is to be.
+        path: Where it is in the work.
+        build: Imports it, and gives a class or function that is called as ours is.
+        reading: How what differs is read, once it was looked at.
+        note: One sentence on what differs.
+        second: The entry of `survey.second` that derived a defect a second time.
+        place: A folder of its own in the environment, for another version of a work.
+    """
+
+    work: str
+    layer: str
+    path: str
+    build: Callable[[], Any]
+    reading: Reading = "same"
+    note: str = ""
+    second: str = ""
+    place: str = ""
+
+
+SURVEYED: list[Surveyed] = []
+
+
+def surveyed(
+    work: str,
+    layer: str,
+    path: str,
+    reading: Reading = "same",
+    note: str = "",
+    second: str = "",
+    place: str = "",
+) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Declares a function that gives the candidate."""
+
+    def declared(build: Callable[[], Any]) -> Callable[[], Any]:
+        SURVEYED.append(Surveyed(work, layer, path, build, reading, note, second, place))
+        return build
+
+    return declared

@@ -1,0 +1,73 @@
+"""`python -m tests.unseen`: which of the unseen wrong versions `check` catches, and how named.
+
+`--output FILE` writes it as JSON. `before.json` was written so with the checks as they stood when
+the versions were collected.
+"""
+
+import argparse
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from layer_checks import check
+from tests.unseen import attention, blocks, elementwise, norms, situations  # noqa: F401, they declare them
+from tests.unseen.definitions import VERSIONS, Unseen
+
+
+def examined(version: Unseen) -> dict[str, Any]:
+    """What `check` says about a version."""
+    report = check(version.layer, version.candidate)
+    alike = report.behaves_like
+    name = None if alike is None else alike.name
+    return {
+        "layer": version.layer,
+        "version": version.name,
+        "what": version.what,
+        "source": version.source,
+        "caught": not report.results or bool(report.failed),
+        "failed": [result.name for result in report.failed],
+        "measured": [result.text for result in report.failed],
+        "named": name,
+        "fits": alike is not None and version.fits(f"{alike.name} {alike.advice}"),
+    }
+
+
+def totals(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """How many there are, and how many of them were caught, named, and named fittingly."""
+    return {
+        "versions": len(rows),
+        "caught": sum(row["caught"] for row in rows),
+        "named": sum(row["named"] is not None for row in rows),
+        "named fittingly": sum(row["fits"] for row in rows),
+    }
+
+
+def main() -> None:
+    """Runs them, prints a line for each, and the totals."""
+    parser = argparse.ArgumentParser(prog="python -m tests.unseen", description=__doc__)
+    parser.add_argument("--layer", help="only the versions of this layer")
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--checks", default="", help="which checks these are, for the file")
+    options = parser.parse_args()
+    chosen = [each for each in VERSIONS.values() if options.layer in (None, each.layer)]
+    rows = [examined(each) for each in tqdm(chosen, leave=False)]
+    for row in rows:
+        verdict = ", ".join(row["failed"]) if row["caught"] else "NOT CAUGHT"
+        named = f"; named {row['named']!r}" if row["named"] else ""
+        fits = " (does not fit)" if row["named"] and not row["fits"] else ""
+        print(f"{row['layer']}, {row['version']}: {verdict}{named}{fits}")
+    found = totals(rows)
+    print(", ".join(f"{name}: {count}" for name, count in found.items()))
+    if options.output is not None:
+        date = datetime.datetime.now(datetime.UTC).date().isoformat()
+        about = {"date": date, "checks": options.checks, "torch": torch.__version__}
+        written = {**about, "totals": found, "versions": rows}
+        options.output.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
