@@ -30,7 +30,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         names = command_line.names_of(options.names)
-        outcome = command_line.in_a_process(*options.words, options.seed, names, options.timeout)
+        layer_name, place = options.words
+        outcome = command_line.in_a_process(layer_name, place, options.seed, names, options.timeout)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

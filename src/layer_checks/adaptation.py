@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from layer_checks.arguments import SYNONYMS, CannotTake, arranged, signature_of
+from layer_checks.arguments import SYNONYMS, CannotTakeError, arranged, signature_of
 from layer_checks.definitions import Candidate, Layer
 from layer_checks.matching import heads_of
 from layer_checks.registry import right_version
@@ -105,7 +105,7 @@ class Adapted:
                 setattr(built, attribute, value)
                 self.note(f"its {attribute} is set: the constructor takes no {name}")
                 return
-        raise CannotTake(f"it takes no {name}, so that {name}={value!r} cannot be asked for")
+        raise CannotTakeError(f"it takes no {name}, so that {name}={value!r} cannot be asked for")
 
     def _hook(self, built: nn.Module) -> None:
         called = signature_of(built.forward)
@@ -148,7 +148,7 @@ class Adapted:
         call = arranged(given, theirs, calls=True)
         for name, value in call.missing.items():
             if value is not None:
-                raise CannotTake(f"its call takes no {name}")
+                raise CannotTakeError(f"its call takes no {name}")
         if module is not None or call.kwargs:
             if call.notes:
                 self.note(f"called with {', '.join(call.notes)}")
@@ -165,9 +165,7 @@ class Adapted:
             for name, each in kwargs.items()
         }
 
-    def _result(
-        self, function: Candidate, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _result(self, function: Candidate, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs = self._copied(args, kwargs)
         versions = _versions(args, kwargs)
         if self.singles is None:
@@ -202,10 +200,12 @@ class _Watch(TorchDispatchMode):
     """Notices a float32 that is computed where the inputs are float64."""
 
     def __init__(self, adapted: Adapted) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.adapted = adapted
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         result = function(*args, **(kwargs or {}))
         if isinstance(result, Tensor) and result.dtype == torch.float32:
             self.adapted.singles = True
@@ -239,7 +239,9 @@ def _given(
 def _defaults(signature: inspect.Signature | None) -> dict[str, Any]:
     parameters = signature.parameters.items() if signature else ()
     return {
-        name: each.default for name, each in parameters if each.default is not inspect.Parameter.empty
+        name: each.default
+        for name, each in parameters
+        if each.default is not inspect.Parameter.empty
     }
 
 

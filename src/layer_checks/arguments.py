@@ -69,7 +69,7 @@ _BY_NAME_ALONE = frozenset().union(
 _CONFIGS = {"config", "cfg", "conf", "args", "hparams", "params", "configuration"}
 
 
-class CannotTake(AssertionError):
+class CannotTakeError(AssertionError):
     """A check cannot ask what it asks: the layer has no such argument."""
 
 
@@ -183,7 +183,9 @@ def arranged(
         elif name not in _NEUTRAL or ours[name] != _NEUTRAL[name]:
             result.missing[name] = ours[name]
     result.notes[:0] = [
-        f"{given} for {known}" for given, known in by_name.items() if given != known and known != "x"
+        f"{given} for {known}"
+        for given, known in by_name.items()
+        if given != known and known != "x"
     ]
     return result
 

@@ -263,9 +263,11 @@ def _matched_gradients(
     output, of_inputs, found = of_module("ours", ours, inputs)
     other, of_their_inputs, known = of_module("theirs", theirs, inputs)
     named = as_ours(ours, weights, found)
-    expected = to_ours(theirs.counterpart, _inside(theirs, known)) if isinstance(
-        theirs, Counterpart
-    ) else known
+    expected = (
+        to_ours(theirs.counterpart, _inside(theirs, known))
+        if isinstance(theirs, Counterpart)
+        else known
+    )
     return compared_gradients(
         output,
         other,

@@ -72,7 +72,9 @@ def in_a_process(
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return {"error": f"{place}: no answer within {timeout:g} s, and it could not be stopped"}
+            return {
+                "error": f"{place}: no answer within {timeout:g} s, and it could not be stopped"
+            }
         if not answer.exists():
             return {"error": f"{place}: its process ended with status {process.returncode}"}
         return json.loads(answer.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """Prints, for every layer, which check catches which known wrong version.
 
-`python -m layer_checks` runs it, also with the names of layers. The exit status is 1 if the book's own
-layer is flagged, a wrong version passes, or a check that is not weak catches none.
+`python -m layer_checks` runs it, also with the names of layers. The exit status is 1 if the book's
+own layer is flagged, a wrong version passes, or a check that is not weak catches none.
 """
 
 import sys

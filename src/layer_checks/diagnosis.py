@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from layer_checks.adaptation import MASKS, Adapted
-from layer_checks.arguments import CannotTake
+from layer_checks.arguments import CannotTakeError
 from layer_checks.candidates import counterparts, matched_by, weights_of, witnessed_by
 from layer_checks.comparison import compared_in_single
 from layer_checks.definitions import Candidate, Check, Layer, WrongVersion
@@ -23,7 +23,9 @@ from layer_checks.running import Result, failure, run
 from layer_checks.surroundings import OutOfTime
 
 # Checks that look at what a call does to its inputs, which a candidate with copies cannot change.
-_OF_INPUTS = re.compile(r"input.*(unchanged|as (it|they) (is|are|was|were))|changes? (its|no) input")
+_OF_INPUTS = re.compile(
+    r"input.*(unchanged|as (it|they) (is|are|was|were))|changes? (its|no) input"
+)
 
 
 @dataclass
@@ -53,7 +55,7 @@ class Findings:
 class _Form:
     """A way to run a candidate."""
 
-    candidate: Candidate
+    candidate: Any
     match: Match | None = None
     in_single: bool = False
 
@@ -180,7 +182,7 @@ class _Diagnosis:
         try:
             with repeatable(self.seed), matched_by(form.match):
                 self.layer.example(form.candidate)
-        except CannotTake:  # the checks that ask for it say so
+        except CannotTakeError:  # the checks that ask for it say so
             return None
         except AssertionError as error:
             return Result(signature, law, False, failure(error))
@@ -279,15 +281,14 @@ class _Diagnosis:
                 adapted.notes.pop(text, None)
         return form
 
-    def _is_better(
-        self, form: _Form, as_is: Sequence[Result], loaded: "_Loaded | None"
-    ) -> bool:
+    def _is_better(self, form: _Form, as_is: Sequence[Result], loaded: "_Loaded | None") -> bool:
         if not as_is:
             return True
         partial = loaded is not None and not loaded.complete
         if partial and form.match is not None:
             return True
-        return _count(self._results(form)) > _count(as_is)
+        more = _count(self._results(form)) - _count(as_is)
+        return more > 0 or (more == 0 and bool(form.candidate.notes))
 
     def _in_single(self, form: _Form, as_is: Sequence[Result] | None) -> _Form:
         """Compares in float32 where more of the law holds then, and float32 was computed."""

@@ -137,7 +137,8 @@ def _inner(instance: nn.Module) -> int | None:
 
 def copied(instance: nn.Module) -> nn.Module:
     """A copy that can be given weights, and trained."""
-    again = copy.deepcopy(instance)
+    with torch.no_grad():  # the copy of a scripted module would have parameters with a history
+        again = copy.deepcopy(instance)
     for parameter in again.parameters():
         parameter.requires_grad_(True)
     return again

@@ -156,7 +156,9 @@ def cut(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         turned = weight.t() if _held_in_out(name, weights) else weight
         if _is_packed(name):
             thirds = turned.chunk(3)
-            parts |= {f"{name}/{one}": third for one, third in zip(_PROJECTIONS, thirds, strict=True)}
+            parts |= {
+                f"{name}/{one}": third for one, third in zip(_PROJECTIONS, thirds, strict=True)
+            }
         else:
             parts[name] = turned
     return parts
@@ -238,7 +240,9 @@ def matches(
     for sources in found:
         for fixed in by_hand or [{}]:
             how = "names=" if fixed else "by order"
-            yield replace(_complete(fixed | sources, parameters, parts, how), held_in_out=held_in_out)
+            yield replace(
+                _complete(fixed | sources, parameters, parts, how), held_in_out=held_in_out
+            )
 
 
 def named_by_hand(names: Mapping[str, str], parts: Mapping[str, Tensor]) -> dict[str, str]:

@@ -70,7 +70,8 @@ class Report:
     def headline(self) -> str:
         """What counts, in one line."""
         held, failed, unasked = (
-            sum(result.word == word for result in self.law) for word in ("held", "failed", "unasked")
+            sum(result.word == word for result in self.law)
+            for word in ("held", "failed", "unasked")
         )
         if self.not_run and not held:
             return f"{self.layer_name}: the law could not be judged"
@@ -112,16 +113,16 @@ class Report:
 
     def _repr_html_(self) -> str:
         kinds = [(name, self._of(kind)) for kind, name in KINDS.items()]
-        return as_html(self.headline, kinds, self._remarks())
+        return as_html(self.headline, kinds, self._remarks(look_first=False))
 
-    def _remarks(self) -> list[str]:
+    def _remarks(self, look_first: bool = True) -> list[str]:
         remarks = [f"weights {self.matching}"] if self.matching else []
         told = "; ".join(result.text for result in self.results if result.name == "arguments")
         remarks += [f"note    {note}" for note in self.notes if note not in told]
         if self.not_run and self.results and self.results[0].held:
             remarks.append(f"not run {self.not_run} checks")
         first = next((result for result in (*self.law, *self.failed) if not result.held), None)
-        if first is not None and not self.not_run:
+        if look_first and first is not None and not self.not_run:
             at = f" It differs {first.where}." if first.where else ""
             remarks.append(f"look first at {first.name}: {first.law}{at}")
         if self.behaves_like is not None:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from layer_checks.arguments import CannotTake
+from layer_checks.arguments import CannotTakeError
 from layer_checks.definitions import Candidate, Check, Kind
 from layer_checks.evidence import Evidence, error_line
 from layer_checks.randomness import repeatable
@@ -46,7 +46,7 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
     try:
         with repeatable(seed):
             evidence = one.run(candidate)
-    except CannotTake as error:
+    except CannotTakeError as error:
         return Result(one.name, one.law, False, str(error), one.kind, asked=False)
     except AssertionError as error:
         return Result(one.name, one.law, False, failure(error), one.kind, where_of(error))

@@ -26,7 +26,7 @@ def ordinary() -> Iterator[None]:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         # What TorchScript derives by itself once a function has run gives gradients in float32.
-        stack.enter_context(torch.jit.optimized_execution(False))
+        stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]
         if torch.is_autocast_enabled("cpu"):
             stack.enter_context(torch.autocast("cpu", enabled=False))
         if "torch._dynamo" in sys.modules:  # nothing is compiled without it, and it loads slowly
@@ -84,9 +84,7 @@ def _watch(seconds: float) -> Iterator[None]:
         while not ended.wait(wait):
             with lock:
                 if not ended.is_set():
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        watched, ctypes.py_object(OutOfTime)
-                    )
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(watched, ctypes.py_object(OutOfTime))
             wait = 1.0
 
     threading.Thread(target=interrupt, daemon=True).start()

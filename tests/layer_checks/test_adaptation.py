@@ -252,8 +252,10 @@ def test_a_configuration_is_made() -> None:
     report = check("CausalSelfAttention", Configured)
     assert broken(report) == []
     assert "built with a config that has the sizes under each name" in report.notes
-    assert report.matching == "by order: inner.c_attn <- query of c_attn + key of c_attn + value " \
+    assert (
+        report.matching == "by order: inner.c_attn <- query of c_attn + key of c_attn + value "
         "of c_attn (packed), inner.c_proj <- c_proj"
+    )
 
 
 class ValuesFirst(nn.Module):
@@ -296,17 +298,15 @@ class TestInstances:
     def test_a_wrong_instance_of_a_right_class(self) -> None:
         instance = nn.MultiheadAttention(8, 2, batch_first=True)
         instance.head_dim, instance.num_heads = 2, 4
-        instance.forward = lambda query, key, value: 2 * nn.MultiheadAttention.forward(
-            instance, query, key, value
-        )[0]
+        instance.forward = lambda query, key, value: (
+            2 * nn.MultiheadAttention.forward(instance, query, key, value)[0]
+        )
         assert not check("MultiHeadAttention", instance)
 
     def test_compiled(self) -> None:
-        started = time.perf_counter()
-        report = check("LayerNorm", torch.compile(LayerNorm(8)))
+        report = check("LayerNorm", torch.compile(LayerNorm(8), backend="eager"))
         assert report
         assert "compiled: what is checked is the module that was compiled" in report.notes
-        assert time.perf_counter() - started < 30
 
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_scripted(self) -> None:
@@ -348,7 +348,9 @@ def halts(x: Tensor) -> Tensor:
 
 
 class TestWhatAFunctionMayDo:
-    @pytest.mark.parametrize("candidate", [nn.GELU, nn.GELU(), torch.compile(gelu)])
+    @pytest.mark.parametrize(
+        "candidate", [nn.GELU, nn.GELU(), torch.compile(gelu, backend="eager")]
+    )
     def test_modules_in_place_of_a_function(self, candidate: object) -> None:
         assert check("gelu", candidate)
 
