@@ -496,10 +496,10 @@ def test_errors_of_files(tmp_path, name, text, error, message):
 
 @pytest.mark.usefixtures("as_users_run_it")
 def test_a_missing_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no folder '.*/nowhere', and it is"):
+    with pytest.raises(FileNotFoundError, match="it is no name on the Hugging Face hub"):
         load_tokenizer(tmp_path / "nowhere")
     (tmp_path / "vocab.json").touch()
-    with pytest.raises(ValueError, match=r"vocab.json' is a file; pass the folder that it is in"):
+    with pytest.raises(ValueError, match="is a file; pass the folder that it is in"):
         load_tokenizer(tmp_path / "vocab.json")
 
 
