@@ -47,7 +47,7 @@ def bundled(site):
 
 
 def test_pages_load_one_file_that_is_named_by_its_content(site):
-    page, name, css = bundled(site)
+    page, name, _ = bundled(site)
     assert re.findall(r'<link[^>]*href="([^"]*)"', page) == [f"../_static/{name}"]
     assert re.fullmatch(r"site\.[0-9a-f]{12}\.css", name)
     assert page.index("<link") < page.index("<title")
