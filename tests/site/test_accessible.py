@@ -11,7 +11,9 @@ pytestmark = pytest.mark.xdist_group("site")
 [AXE] = Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")
 RUN = """async () => {
   const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 150)}`));
+  return violations.flatMap(
+    ({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 150)}`),
+  );
 }"""
 
 
