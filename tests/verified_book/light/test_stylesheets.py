@@ -111,3 +111,10 @@ def test_the_search_is_loaded_by_its_page_only(tmp_path):
     search.load_where_used(pages)
     assert pages[tmp_path / "index.html"] == '<script src="_static/doctools.js?v=1"></script>'
     assert pages[tmp_path / "search.html"] == tags
+
+
+def test_another_search_needs_no_index(tmp_path):
+    own = '<script src="_static/verified_book_search.js"></script>'
+    pages = {tmp_path / "search.html": f'{own}<script src="searchindex.js"></script>'}
+    search.load_where_used(pages)
+    assert pages[tmp_path / "search.html"] == own
