@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check quick wheels mutants mutants-generic fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book serve site-report test check quick wheels mutants mutants-generic fuzz draws benchmark unseen survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -26,6 +26,12 @@ $(VENV)/installed: requirements.txt pyproject.toml src/verified_book/pyproject.t
 book: $(VENV)/installed ## build the site into book/_build/html
 	@echo "== Building the book: every cell runs, every output and every claim is checked"
 	$(BIN)/jupyter-book build book/ $(STRICT)
+
+serve: $(VENV)/installed ## show the book in a browser; build what changes, and reload the page
+	$(BIN)/python -m verified_book watch book/
+
+site-report: $(VENV)/installed ## print what the built site costs its readers (after make book)
+	$(BIN)/python -m tests.site.report
 
 test: $(VENV)/installed ## run every test
 	@echo "== Testing the layers, the checks, the book's tools and the built site"

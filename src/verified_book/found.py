@@ -1,4 +1,4 @@
-"""Sphinx extension: pages that are found: descriptions for search engines and links, a site map, 404.
+"""Sphinx extension: descriptions and previews of pages, a site map, and a page for what is missing.
 
 Search engines and messengers show the first paragraph of a page, unless its front matter has a
 description. The site map and the addresses in it need `html_baseurl`, where the site will be.

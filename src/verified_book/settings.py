@@ -146,6 +146,13 @@ NOTEBOOKS = (
         "The words of the link below a page with cells, where the theme has no download menu; "
         "empty for none.",
     ),
+    Setting(
+        "verified_book_notebook_start",
+        "",
+        (str,),
+        "html",
+        "What each notebook says first, as Markdown: what to install.",
+    ),
 )
 
 PAGE_NUMBERS = (

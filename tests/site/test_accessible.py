@@ -1,18 +1,12 @@
 """What axe-core finds on the pages, light and dark."""
 
 from collections import Counter
-from pathlib import Path
 
-import axe_playwright_python
 import pytest
 
-pytestmark = pytest.mark.xdist_group("site")
+from tests.site.axe import violations
 
-[AXE] = Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")
-RUN = """async () => {
-  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 150)}`));
-}"""
+pytestmark = pytest.mark.xdist_group("site")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -20,12 +14,8 @@ def test_axe_finds_nothing(browser, address, pages, theme):
     context = browser.new_context(color_scheme=theme, bypass_csp=True)
     found = {}
     for name in pages:
-        page = context.new_page()
-        page.goto(address + name)
-        page.add_script_tag(path=AXE)
-        if violations := page.evaluate(RUN):
-            found[name] = violations
-        page.close()
+        if wrong := violations(context, address + name):
+            found[name] = wrong
     context.close()
     assert found == {}
 

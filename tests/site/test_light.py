@@ -1,76 +1,56 @@
-"""What a visit costs: bytes as a server sends them, compressed, requests, and shifts of the layout."""
-
-import gzip
+"""What a visit costs: bytes as a server sends them, requests, and shifts of the layout."""
 
 import pytest
+
+from tests.site.costs import first_visit, weight
 
 pytestmark = pytest.mark.xdist_group("site")
 
 KILOBYTE = 1000
-PACKED = (".woff2", ".woff", ".png")
-SHIFTS = """() => new Promise((resolve) => {
-  let sum = 0;
-  new PerformanceObserver((list) => {
-    list.getEntries().forEach((entry) => { if (!entry.hadRecentInput) sum += entry.value; });
-  }).observe({ type: "layout-shift", buffered: true });
-  document.fonts.ready.then(() => setTimeout(() => resolve(sum), 300));
-})"""
-
-
-def sent(response):
-    """The bytes of an answer as a server sends them that compresses."""
-    body = response.body()
-    return len(body) if response.url.endswith(PACKED) else len(gzip.compress(body, 6))
 
 
 @pytest.fixture(scope="module")
 def costs(browser, address, pages):
-    """What each page costs who comes to it first, in the bytes of each address."""
-    found = {}
-    for name in pages:
-        context = browser.new_context()
-        page = context.new_page()
-        answers = []
-        page.on("response", answers.append)
-        page.goto(address + name, wait_until="load")
-        page.evaluate("document.fonts.ready")
-        shift = page.evaluate(SHIFTS)
-        found[name] = {each.url: sent(each) for each in answers}, shift
-        context.close()
-    return found
+    """What each page costs who comes to it first."""
+    return {name: first_visit(browser, address + name) for name in pages}
 
 
 def test_a_first_visit_is_light(costs):
-    heavy = {name: sum(cost.values()) for name, (cost, _) in costs.items()}
+    heavy = {name: sum(cost.sent.values()) for name, cost in costs.items()}
     assert {name: cost for name, cost in heavy.items() if cost > 250 * KILOBYTE} == {}
 
 
 def test_a_further_page_is_light(costs, address):
     """Chapters with many figures and proofs, and the lists, are longer."""
-    texts = {name: cost[address + name] for name, (cost, _) in costs.items()}
+    texts = {name: cost.sent[address + name] for name, cost in costs.items()}
     longest = sorted(texts.values())
     assert longest[len(longest) // 2] <= 40 * KILOBYTE
     assert longest[-1] <= 70 * KILOBYTE, texts
 
 
 def test_a_visit_needs_few_requests(costs):
-    assert {name: len(cost) for name, (cost, _) in costs.items() if len(cost) > 25} == {}
+    assert {name: len(cost.sent) for name, cost in costs.items() if len(cost.sent) > 25} == {}
 
 
 def test_the_layout_stays_where_it_is(costs):
-    assert {name: shift for name, (_, shift) in costs.items() if shift >= 0.01} == {}
+    assert {name: cost.shift for name, cost in costs.items() if cost.shift >= 0.01} == {}
 
 
-def test_no_page_but_the_search_loads_the_index(costs):
+def test_no_page_loads_an_index_before_it_is_asked(costs, address):
     loading = {
-        name for name, (cost, _) in costs.items() if any("searchindex" in url for url in cost)
+        name
+        for name, cost in costs.items()
+        if any(
+            "search" in url and "verified_book_search.js" not in url and url != address + name
+            for url in cost.sent
+        )
     }
-    assert loading <= {"search.html"}
+    assert loading == set()
 
 
 def test_the_site_is_small(html):
     files = [file for file in html.rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) < 9e6
+    assert weight(html) < 14.5e6
     assert not [file for file in files if file.suffix in (".ttf", ".po", ".mo", ".map")]
     assert not list(html.glob("_static/mathjax"))
 

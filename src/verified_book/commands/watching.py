@@ -74,6 +74,7 @@ def _serve(book: Book, watched: list[Path], site: Path, address: str, rebuild: A
     from sphinx_autobuild.server import RebuildServer
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
+    from starlette.middleware.gzip import GZipMiddleware
     from starlette.responses import RedirectResponse
     from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
     from starlette.staticfiles import StaticFiles
@@ -86,7 +87,11 @@ def _serve(book: Book, watched: list[Path], site: Path, address: str, rebuild: A
     routes.append(Mount("/", StaticFiles(directory=site, html=True)))
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(JavascriptInjectorMiddleware, ws_url=address)],
+        # Compressed as by a host, so that one sees how long a page takes.
+        middleware=[
+            Middleware(GZipMiddleware, minimum_size=500),
+            Middleware(JavascriptInjectorMiddleware, ws_url=address),
+        ],
         lifespan=server.lifespan,
     )
     host, _, port = address.partition(":")

@@ -21,7 +21,9 @@ def lighten(app: "Sphinx", exception: Exception | None) -> None:
         return
     site = Path(app.outdir)
     files = sorted(site.rglob("*.html"))
-    pages = {file: file.read_text(encoding="utf-8") for file in files if "_static" not in file.parts}
+    pages = {
+        file: file.read_text(encoding="utf-8") for file in files if "_static" not in file.parts
+    }
     before = dict(pages)
     markup.shorten(pages, site / "_static")
     formulas.typeset(pages, site)

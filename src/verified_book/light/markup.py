@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 _RULE = re.compile(
-    r'^(?P<theme>html\[[^\]]*\])? *\.highlight(?: \.(?P<name>\w+))? *\{(?P<body>[^}]*)\}', re.MULTILINE
+    r"^(?P<theme>html\[[^\]]*\])? *\.highlight(?: \.(?P<name>\w+))? *\{(?P<body>[^}]*)\}",
+    re.MULTILINE,
 )
 _DRAWING = re.compile(r"<svg\b(?![^>]*preserveAspectRatio).*?</svg>", re.DOTALL)
 _PLACES = re.compile(r' (?:d|x|y|x1|x2|y1|y2|cx|cy|points)="[^"]*"')

@@ -10,7 +10,7 @@ _LOADS = re.compile(
 
 
 def load_where_used(pages: dict[Path, str]) -> None:
-    """Takes the scripts of the search from all pages but the search's own."""
+    """Takes Sphinx's scripts from all pages but its own search, unless another search is there."""
     for file, text in pages.items():
-        if file.name != "search.html":
+        if file.name != "search.html" or "verified_book_search.js" in text:
             pages[file] = _LOADS.sub("", text)

@@ -77,7 +77,9 @@ def _read(static: Path, name: str) -> str:
 
 
 def _classes(pages: dict[Path, str]) -> set[str]:
-    return {name for text in pages.values() for found in _NAMES.findall(text) for name in found.split()}
+    return {
+        name for text in pages.values() for found in _NAMES.findall(text) for name in found.split()
+    }
 
 
 def used_names(pages: dict[Path, str], static: Path) -> set[str]:
@@ -207,5 +209,3 @@ def _remove_fonts(static: Path, css: str) -> None:
         is_font = file.suffix in {".ttf", ".woff", ".woff2", ".eot"}
         if is_font and file.relative_to(static).as_posix() not in named:
             file.unlink()
-
-

@@ -4,7 +4,9 @@ Its prose is that of the page, in which references have become links.
 """
 
 import html
+import re
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -21,6 +23,9 @@ from verified_book.notebooks.markdown_inline import Page
 from verified_book.outputs.cells import is_cell
 
 _HIDES_INPUT = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+# `glue` gives numbers to the text of the page, which the notebook has already.
+_GLUE = re.compile(r"^from myst_nb import glue$", re.MULTILINE)
+_STAND_IN = 'def glue(*_, **__): """Gives numbers to the text of the page."""'
 _HIDES_OUTPUT = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 
 
@@ -45,7 +50,9 @@ def offer(
     source = executed.path_of(app, pagename)
     if not any(True for _ in doctree.findall(is_cell)) or not source.is_file():
         return
-    blocks = flow(doctree.children, _page(builder, pagename))
+    blocks: Iterable[Block] = flow(doctree.children, _page(builder, pagename))
+    if start := app.config.verified_book_notebook_start:
+        blocks = chain([start], blocks)
     notebook = assemble(nbformat.read(source, as_version=4), blocks)
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
@@ -131,7 +138,7 @@ def _kernel_of(ran: NotebookNode) -> dict[str, Any]:
 def _code_cell(ran: NotebookNode, folded: bool = False) -> NotebookNode:
     """A cell with its outputs, folded in JupyterLab where the page folds or hides it."""
     cell = v4.new_code_cell(
-        ran.source,
+        _GLUE.sub(_STAND_IN, ran.source),
         metadata=ran.metadata,
         outputs=ran.outputs,
         execution_count=ran.execution_count,

@@ -18,7 +18,8 @@ _LEFT_OUT = re.compile(
 )
 _MATHML = re.compile(r"<math\b.*?<annotation[^>]*>(.*?)</annotation>.*?</math>", re.DOTALL)
 _START = re.compile(
-    r'<h(?P<level>[1-6])[^>]*>(?P<title>.*?)<a class="headerlink" href="#(?P<section>[^"]*)"'
+    r"<h(?P<level>[1-6])[^>]*>(?P<title>.*?)"
+    r'<a class="headerlink" href="#(?P<section>[^"]*)"[^>]*>.*?</a>'
     r'|<dt class="sig[^"]*" id="(?P<name>[^"]+)">'
     r'|<dt id="(?P<term>term-[^"]+)">(?P<word>.*?)</dt>',
     re.DOTALL,

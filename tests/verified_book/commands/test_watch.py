@@ -1,6 +1,7 @@
 """`watch` serves a book, builds what changes, and tells browsers to reload."""
 
 import asyncio
+import gzip
 import os
 import queue
 import re
@@ -157,6 +158,11 @@ def test_a_red_book_is_served_and_built_again_until_it_is_interrupted(watch: Wat
     from websockets.asyncio.client import connect
 
     assert "<h1>Red" in watch.shown()
+    asked = urllib.request.Request(f"{watch.address}/red.html", headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(asked) as answer:
+        page = gzip.decompress(answer.read()).decode()
+    assert "<h1>Red" in page
+    assert "websocket-reload" in page
 
     async def reloaded() -> None:
         async with connect(watch.address.replace("http", "ws") + "/websocket-reload") as socket:

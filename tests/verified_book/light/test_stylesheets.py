@@ -47,7 +47,7 @@ def bundled(site):
 
 
 def test_pages_load_one_file_that_is_named_by_its_content(site):
-    page, name, css = bundled(site)
+    page, name, _ = bundled(site)
     assert re.findall(r'<link[^>]*href="([^"]*)"', page) == [f"../_static/{name}"]
     assert re.fullmatch(r"site\.[0-9a-f]{12}\.css", name)
     assert page.index("<link") < page.index("<title")
@@ -111,3 +111,10 @@ def test_the_search_is_loaded_by_its_page_only(tmp_path):
     search.load_where_used(pages)
     assert pages[tmp_path / "index.html"] == '<script src="_static/doctools.js?v=1"></script>'
     assert pages[tmp_path / "search.html"] == tags
+
+
+def test_another_search_needs_no_index(tmp_path):
+    own = '<script src="_static/verified_book_search.js"></script>'
+    pages = {tmp_path / "search.html": f'{own}<script src="searchindex.js"></script>'}
+    search.load_where_used(pages)
+    assert pages[tmp_path / "search.html"] == own

@@ -179,7 +179,7 @@
 
   document.querySelectorAll("#pst-search-dialog form.bd-search").forEach(attach);
   // The page of the search shows the same.
-  const page = document.querySelector(".bd-search-container form.bd-search, #search-results ~ form");
+  const page = document.querySelector(".bd-search-container form.bd-search");
   if (page) {
     const { field, show } = attach(page);
     field.value = new URL(location.href).searchParams.get("q") ?? "";

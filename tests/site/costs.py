@@ -1,0 +1,52 @@
+"""What a visit to a page costs, measured in a browser."""
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, Response
+
+_PACKED = (".woff2", ".woff", ".png")
+_SHIFT = """() => new Promise((resolve) => {
+  let sum = 0;
+  new PerformanceObserver((list) => {
+    list.getEntries().forEach((entry) => { if (!entry.hadRecentInput) sum += entry.value; });
+  }).observe({ type: "layout-shift", buffered: true });
+  document.fonts.ready.then(() => setTimeout(() => resolve(sum), 300));
+})"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a page costs who comes to it first.
+
+    Attributes:
+        sent: The bytes of each address, as a server sends them that compresses.
+        shift: How far the layout moved while it loaded, as browsers measure it.
+    """
+
+    sent: dict[str, int]
+    shift: float
+
+
+def first_visit(browser: Browser, url: str) -> Cost:
+    """Visits a page with nothing kept from before."""
+    context = browser.new_context()
+    page = context.new_page()
+    answers: list[Response] = []
+    page.on("response", lambda answer: answers.append(answer))
+    page.goto(url, wait_until="load")
+    shift = page.evaluate(_SHIFT)
+    sent = {answer.url: _sent(answer) for answer in answers}
+    context.close()
+    return Cost(sent, shift)
+
+
+def _sent(answer: Response) -> int:
+    body = answer.body()
+    return len(body) if answer.url.endswith(_PACKED) else len(gzip.compress(body, 6))
+
+
+def weight(site: Path) -> int:
+    """The bytes of all files of a site."""
+    return sum(file.stat().st_size for file in site.rglob("*") if file.is_file())
