@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from layer_checks.definitions import Candidate, Layer, WrongVersion
 from layer_checks.evidence import error_line
-from layer_checks.likeness import failures_of, known_mistake
+from layer_checks.likeness import failures_of, known_mistakes
 from layer_checks.randomness import repeatable
 from layer_checks.registry import layer_named
 from layer_checks.running import Result, failure, run
@@ -20,12 +20,14 @@ class Report:
         results: One for each check.
         behaves_like: The known wrong version that computes the same, None if there is none.
         not_run: How many checks were left out, since the layer cannot be built or called.
+        fails_like: Known wrong versions that no value shows, which fail checks that it fails.
     """
 
     layer_name: str
     results: tuple[Result, ...]
     behaves_like: WrongVersion | None = None
     not_run: int = 0
+    fails_like: tuple[WrongVersion, ...] = ()
 
     @property
     def passed(self) -> tuple[Result, ...]:
@@ -48,6 +50,7 @@ class Report:
             lines.append(f"not run {self.not_run} checks, which need this first")
         if self.behaves_like is not None:
             lines.append(f"behaves like: {self.behaves_like!r}")
+        lines += [f"fails the same checks as: {version!r}" for version in self.fails_like]
         return "\n".join(wrapped(line, indent=8) for line in lines)
 
 
@@ -88,7 +91,8 @@ def check(layer_name: str, candidate: Candidate, seed: int = 0) -> Report:
     report = Report(layer_name, results)
     if report:
         return report
-    return Report(layer_name, results, known_mistake(layer, candidate, failures_of(results)))
+    mistakes = known_mistakes(layer, candidate, failures_of(results))
+    return Report(layer_name, results, mistakes.behaves_like, fails_like=mistakes.fails_like)
 
 
 def _problem_with_example(layer: Layer, candidate: Candidate, seed: int) -> Result | None:

@@ -188,7 +188,7 @@ class Interrupted(LayerNorm):
             NoEps,
             "failed  LayerNorm(d_model, eps=1e-5, bias=True): TypeError: NoEps.__init__() got an "
             "unexpected keyword argument 'eps'\n"
-            "not run 8 checks, which need this first",
+            "not run 19 checks, which need this first",
         ),
         (lambda *args, **kwargs: 3, "bias=True): not a torch.nn.Module but int"),
         (7, "TypeError: 'int' object is not callable"),
@@ -211,7 +211,7 @@ def test_a_layer_that_does_not_fit_gets_a_line(candidate: Callable, line: str) -
 def test_a_function_with_other_arguments_gets_a_line() -> None:
     report = check("dropout", lambda x, p: x)
     assert unfolded(report).startswith(
-        "dropout: 0 of 13 checks hold\nfailed  dropout(x, p=0.5, training=True): TypeError: "
+        "dropout: 0 of 19 checks hold\nfailed  dropout(x, p=0.5, training=True): TypeError: "
     )
 
 
