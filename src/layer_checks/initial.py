@@ -56,7 +56,7 @@ def starts_as(layer: nn.Module, right: nn.Module) -> Evidence:
 
 
 def _starts(right: nn.Module) -> dict[str, Start]:
-    starts = {}
+    starts: dict[str, Start] = {}
     for path, part in right.named_modules():
         of_part = {}
         if isinstance(part, nn.Linear):

@@ -62,9 +62,9 @@ def known_mistakes(layer: Layer, candidate: Candidate, failures: frozenset[str])
     if not visible:
         first = exact[0] if exact else None
         return Mistakes(first, () if exact else _contained(layer, alike, failures))
-    behaves_like = (exact or alike or [None])[0]
-    if behaves_like is None:
+    if not alike:
         return Mistakes()
+    behaves_like = (exact or alike)[0]
     rest = failures - _failures(layer, behaves_like)
     invisible = [each for each in layer.wrong_versions if _is_invisible(layer, each)]
     return Mistakes(behaves_like, _contained(layer, invisible, failures, rest) if rest else ())

@@ -8,6 +8,7 @@ import copy
 import gc
 import random
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -129,9 +130,9 @@ def called_again(probing: Probing, candidate: Candidate) -> Evidence:
         result = called(*copy.deepcopy(inputs)).detach()
         expected = result.clone()
         _overwrite(result)
-        equivalent(called(*copy.deepcopy(inputs)).detach(), expected, atol=1e-12)
+        equivalent(called(*copy.deepcopy(inputs)).detach(), expected, atol=1e-6)
         called(*others)
-        evidence = equivalent(called(*inputs).detach(), expected, atol=1e-12)
+        evidence = equivalent(called(*inputs).detach(), expected, atol=1e-6)
     return evidence or holds(True, "called twice")
 
 
@@ -149,7 +150,10 @@ def sizes_of_one(probing: Probing, candidate: Candidate) -> Evidence:
         found.append(equivalent(ours(*inputs), theirs(*inputs), atol=1e-11))
     if probing.narrow is not None:
         ours, theirs, inputs = probing.narrow(candidate)
-        found.append(equivalent(_evaluated(ours)(*inputs), _evaluated(theirs)(*inputs), atol=1e-11))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, where a wrong one divides by n - 1
+            result = _evaluated(ours)(*inputs)
+        found.append(equivalent(result, _evaluated(theirs)(*inputs), atol=1e-11))
     return found[0]
 
 
@@ -176,7 +180,7 @@ def layout_in_memory(probing: Probing, candidate: Candidate) -> Evidence:
             x.clone(memory_format=torch.contiguous_format) if isinstance(x, Tensor) else x
             for x in inputs
         ]
-        evidence = equivalent(ours(*inputs), ours(*copies), atol=1e-12)
+        evidence = equivalent(ours(*inputs), ours(*copies), atol=1e-6)
     return evidence or holds(True, "all layouts")
 
 
@@ -225,7 +229,7 @@ def half_precisions(probing: Probing, candidate: Candidate) -> Evidence:
 @_declared("Once its results are gone, nothing is left of a call's graph.", "contract", _is_module)
 def no_graph_kept(probing: Probing, candidate: Candidate) -> Evidence:
     """Neither in an attribute nor anywhere else."""
-    ours, _ = probing.pair(candidate)
+    ours = _module(probing, candidate)
     kept: list[weakref.ref[_Held]] = []
 
     def pack(tensor: Tensor) -> _Held:
@@ -278,8 +282,7 @@ def draws_of_torch(probing: Probing, candidate: Candidate) -> Evidence:
 )
 def copies(probing: Probing, candidate: Candidate) -> Evidence:
     """After a call in training, which may have left something behind."""
-    ours, _ = probing.pair(candidate)
-    other, _ = probing.pair(candidate)
+    ours, other = _module(probing, candidate), _module(probing, candidate)
     inputs = probing.inputs(3, 4)
     names = [name for name, _ in ours.named_parameters()]
     ours.train()(*inputs)
@@ -295,6 +298,13 @@ class _Held:
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
+
+
+def _module(probing: Probing, candidate: Candidate) -> nn.Module:
+    ours, _ = probing.pair(candidate)
+    if not isinstance(ours, nn.Module):
+        raise AssertionError(f"not a torch.nn.Module but {type(ours).__name__}")
+    return ours
 
 
 def _modes(function: Function) -> Iterator[Function]:

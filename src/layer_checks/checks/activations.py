@@ -1,5 +1,6 @@
 """The checks of `gelu` and `gelu_tanh`, against `torch.nn.functional.gelu`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -101,11 +102,12 @@ def bfloat16(activation: _Activation) -> Evidence:
     return rounded_once(activation(x), activation.authority(x.double()), atol=1e-6)
 
 
-for _layer, _view in both.views.items():
-    probe(
-        _layer,
-        Probing(
-            pair=lambda candidate, view=_view: (candidate, view(candidate).authority),
-            inputs=lambda batch, seq: (randn64(batch, seq, 5),),
-        ),
+def _probing(view: Callable[[Candidate], _Activation]) -> Probing:
+    return Probing(
+        pair=lambda candidate: (candidate, view(candidate).authority),
+        inputs=lambda batch, seq: (randn64(batch, seq, 5),),
     )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))

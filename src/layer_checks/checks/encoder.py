@@ -1,5 +1,6 @@
 """The checks of the two encoder layers, against `torch.nn.TransformerEncoderLayer`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -174,8 +175,8 @@ def dropped_sub_layers(encoder: _Encoder) -> Evidence:
     for of_attention in (True, False):
         theirs = TorchEncoderLayer(*_SIZES, norm_first=encoder.norm_first)
         layer = theirs.layer
-        last, other = layer.self_attn.out_proj, layer.linear2
-        last, other = (last, other) if of_attention else (other, last)
+        pair: list[nn.Linear] = [layer.self_attn.out_proj, layer.linear2]
+        last, other = pair if of_attention else reversed(pair)
         with torch.no_grad():  # one sub-layer gives its last bias, the other zeros
             for each in (last.weight, other.weight, other.bias):
                 each.zero_()
@@ -211,15 +212,16 @@ def _drawn(candidate: Candidate) -> list[Tensor]:
     return [*weights_of(layer).values(), layer(_sequences().float())]
 
 
-for _layer, _view in both.views.items():
-    probe(
-        _layer,
-        Probing(
-            pair=lambda candidate, view=_view: view(candidate).pair(),
-            inputs=lambda batch, seq: (
-                randn64(batch, seq, _D_MODEL) + 0.5,
-                torch.rand(batch, 1, seq).argsort(dim=-1) < (seq + 1) // 2,
-            ),
-            drawn=_drawn,
+def _probing(view: Callable[[Candidate], _Encoder]) -> Probing:
+    return Probing(
+        pair=lambda candidate: view(candidate).pair(),
+        inputs=lambda batch, seq: (
+            randn64(batch, seq, _D_MODEL) + 0.5,
+            torch.rand(batch, 1, seq).argsort(dim=-1) < (seq + 1) // 2,
         ),
+        drawn=_drawn,
     )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))

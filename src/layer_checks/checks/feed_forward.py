@@ -214,13 +214,14 @@ def _narrow(network: _Network) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
     return ours, theirs, (randn64(2, 3, 1),)
 
 
-for _layer, _view in both.views.items():
-    probe(
-        _layer,
-        Probing(
-            pair=lambda candidate, view=_view: view(candidate).pair(),
-            inputs=lambda batch, seq: (randn64(batch, seq, _D_MODEL),),
-            narrow=lambda candidate, view=_view: _narrow(view(candidate)),
-            drawn=_drawn,
-        ),
+def _probing(view: Callable[[Candidate], _Network]) -> Probing:
+    return Probing(
+        pair=lambda candidate: view(candidate).pair(),
+        inputs=lambda batch, seq: (randn64(batch, seq, _D_MODEL),),
+        narrow=lambda candidate: _narrow(view(candidate)),
+        drawn=_drawn,
     )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))

@@ -148,19 +148,20 @@ def minimizer(candidate: Candidate) -> Evidence:
     return equivalent(candidate(x, 0.7), grid[objective.argmin(dim=1)], atol=5.1e-4)
 
 
-for _layer, _view in both.views.items():
-    probe(
-        _layer,
-        Probing(
-            pair=lambda candidate, view=_view: (
-                _of_two(candidate),
-                _of_two(view(candidate).authority),
-            ),
-            inputs=lambda batch, seq: (randn64(batch, seq), randn64(seq)),
-            half=False,  # they are summed up in float32
-            batched=False,
+def _probing(view: Callable[[Candidate], _Penalty]) -> Probing:
+    return Probing(
+        pair=lambda candidate: (
+            _of_two(candidate),
+            _of_two(view(candidate).authority),
         ),
+        inputs=lambda batch, seq: (randn64(batch, seq), randn64(seq)),
+        half=False,  # they are summed up in float32
+        batched=False,
     )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))
 probe(
     soft_threshold,
     Probing(

@@ -283,5 +283,5 @@ class InitializedAsLinear(_CausalSelfAttention):
 
     def __init__(self, d_model: int, num_heads: int, dropout: float = 0.1) -> None:
         super().__init__(d_model, num_heads, dropout)
-        for conv in (self.c_attn, self.c_proj):
-            nn.init.kaiming_uniform_(conv.weight, a=math.sqrt(5), mode="fan_out")
+        for weight in (self.c_attn.get_parameter("weight"), self.c_proj.get_parameter("weight")):
+            nn.init.kaiming_uniform_(weight, a=math.sqrt(5), mode="fan_out")

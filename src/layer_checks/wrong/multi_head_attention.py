@@ -78,8 +78,8 @@ def _with_weights(weights: Candidate) -> type[nn.Module]:
     return WrongMultiHeadAttention
 
 
-# Half precision, and exp, are settled where the weights are: in a layer the projections decide. The wrong
-# axis is d_model here, below.
+# Half precision and exp are settled where the weights are: in a layer the projections decide. The
+# wrong axis is d_model here, below.
 for version in attention_weights.wrong_versions:
     if version.name not in (
         "scaled after the product",
