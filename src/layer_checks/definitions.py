@@ -18,6 +18,7 @@ Kind: TypeAlias = Literal["law", "contract", "start"]
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 View = TypeVar("View")
+Known = TypeVar("Known", "Check", "WrongVersion")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Check:
         weak: Whether it is a popular check that lets most wrong versions pass: such a check stands
             in the table of what catches what, and decides nothing.
         kind: What it is about.
+        generic: Whether it is one of the probes that all layers are asked alike.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Check:
     run: Callable[[Candidate], Evidence]
     weak: bool = False
     kind: Kind = "law"
+    generic: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,12 +54,14 @@ class WrongVersion:
         layer: The class, or the function.
         published: Work and file or thread in which it was published; None for a mistake that is
             only easy to make.
+        generic: Whether it is a mistake that any layer can make.
     """
 
     name: str
     advice: str
     layer: Candidate
     published: str | None = None
+    generic: bool = False
 
     def __repr__(self) -> str:
         return f"{self.name} - {self.advice}"
@@ -67,7 +72,8 @@ class Layer:
     """Everything that is known about one layer.
 
     A module of `checks/` makes it and declares each check at its function; a module of `wrong/`
-    declares each wrong version at its class. They count in the order in which they stand there.
+    declares each wrong version at its class. They count in the order in which they stand there; the
+    generic ones come last.
 
     Attributes:
         name: The public name in `transformer_layers`.
@@ -75,8 +81,8 @@ class Layer:
         example: Builds the candidate, or calls it, once: what must work before any check can say
             more.
         probe: Values of the candidate that tell the wrong versions apart: outputs and gradients.
-        checks: The checks, weak ones first.
-        wrong_versions: The known wrong versions.
+        checks: The checks, weak ones first, generic ones last.
+        wrong_versions: The known wrong versions, generic ones last.
         right_ones: What wrong versions derive from: right layers, of which they change one step.
     """
 
@@ -89,7 +95,13 @@ class Layer:
     right_ones: tuple[Candidate, ...] = ()
 
     def check(
-        self, law: str, *, name: str | None = None, weak: bool = False, kind: Kind = "law"
+        self,
+        law: str,
+        *,
+        name: str | None = None,
+        weak: bool = False,
+        kind: Kind = "law",
+        generic: bool = False,
     ) -> Callable[[Declared], Declared]:
         """Declares a function as a check.
 
@@ -98,19 +110,26 @@ class Layer:
             name: As it stands in a report; the function's name in words unless given.
             weak: Whether it is a popular check that decides nothing.
             kind: What it is about.
+            generic: Whether all layers are asked alike.
 
         Returns:
             A decorator, which leaves the function as it is.
         """
 
         def declared(run: Declared) -> Declared:
-            self.checks += (Check(name or in_words(run.__name__), law, run, weak, kind),)
+            check = Check(name or in_words(run.__name__), law, run, weak, kind, generic)
+            self.checks = _generic_last((*self.checks, check))
             return run
 
         return declared
 
     def wrong(
-        self, advice: str, *, name: str | None = None, published: str | None = None
+        self,
+        advice: str,
+        *,
+        name: str | None = None,
+        published: str | None = None,
+        generic: bool = False,
     ) -> Callable[[Declared], Declared]:
         """Declares a class or a function as a wrong version.
 
@@ -118,14 +137,16 @@ class Layer:
             advice: What to look at, in one sentence.
             name: As it stands in a report; the name of the class or function in words unless given.
             published: Work and file or thread in which it was published.
+            generic: Whether any layer can make this mistake.
 
         Returns:
             A decorator, which leaves the class or function as it is.
         """
 
         def declared(layer: Declared) -> Declared:
-            version = WrongVersion(name or in_words(layer.__name__), advice, layer, published)
-            self.wrong_versions += (version,)
+            named = name or in_words(layer.__name__)
+            version = WrongVersion(named, advice, layer, published, generic)
+            self.wrong_versions = _generic_last((*self.wrong_versions, version))
             return layer
 
         return declared
@@ -191,6 +212,10 @@ class Family(Generic[View]):
             return run
 
         return declared
+
+
+def _generic_last(declared: tuple[Known, ...]) -> tuple[Known, ...]:
+    return tuple(sorted(declared, key=lambda each: each.generic))
 
 
 def in_words(name: str) -> str:

@@ -75,12 +75,14 @@ class DetectionTable:
         )
 
 
-def detection_table(layer_name: str, seed: int = 0) -> DetectionTable:
+def detection_table(layer_name: str, seed: int = 0, *, generic: bool = False) -> DetectionTable:
     """Holds every known wrong version of a layer against every check of it, weak ones included.
 
     Args:
         layer_name: The layer's name in `transformer_layers`.
         seed: Seed of the random weights and inputs.
+        generic: Whether mistakes that any layer can make are among the rows. Without them, a check
+            that all layers share is a column where it catches something.
 
     Returns:
         The table.
@@ -89,8 +91,10 @@ def detection_table(layer_name: str, seed: int = 0) -> DetectionTable:
         ValueError: If there is no layer of this name.
     """
     layer = layer_named(layer_name)
-    caught = tuple(
-        tuple(not run(each, version.layer, seed).held for each in layer.checks)
-        for version in layer.wrong_versions
-    )
-    return DetectionTable(layer_name, layer.checks, layer.wrong_versions, caught)
+    rows = tuple(version for version in layer.wrong_versions if generic or not version.generic)
+    columns = {
+        each: [not run(each, version.layer, seed).held for version in rows] for each in layer.checks
+    }
+    shown = {each: found for each, found in columns.items() if not each.generic or any(found)}
+    caught = tuple(zip(*shown.values(), strict=True))
+    return DetectionTable(layer_name, tuple(shown), rows, caught)

@@ -15,7 +15,7 @@ from layer_checks.comparison import compared_in_single
 from layer_checks.definitions import Candidate, Check, Layer, WrongVersion
 from layer_checks.evidence import error_line
 from layer_checks.instances import copied, original_of, own_layer, rebuilt
-from layer_checks.likeness import failures_of, known_mistake
+from layer_checks.likeness import Mistakes, failures_of, known_mistakes
 from layer_checks.matching import Match, Source, cut, matches, named_by_hand
 from layer_checks.randomness import repeatable
 from layer_checks.registry import right_version
@@ -39,6 +39,7 @@ class Findings:
         in_single: Whether it computes in float32, and was compared there.
         not_run: How many checks could not be run.
         behaves_like: The known mistake.
+        fails_like: Known mistakes that fail some of the same checks.
         running: The check that runs.
     """
 
@@ -48,6 +49,7 @@ class Findings:
     in_single: bool = False
     not_run: int = 0
     behaves_like: WrongVersion | None = None
+    fails_like: tuple[WrongVersion, ...] = ()
     running: Check | None = None
 
 
@@ -117,7 +119,7 @@ def _diagnose_instance(
         found.notes = tuple(dict.fromkeys((*notes, *of_its_own.notes, *of_class.notes)))
     found.matching = of_its_own.matching or of_class.matching
     found.in_single = of_its_own.in_single or of_class.in_single
-    found.behaves_like = of_class.behaves_like
+    found.behaves_like, found.fails_like = of_class.behaves_like, of_class.fails_like
 
 
 class _Diagnosis:
@@ -146,10 +148,11 @@ class _Diagnosis:
         if problem is None and not self.names:
             self.found.results = self._results(plain)
             self.found.matching = loaded.text if loaded else ""
-            known = self._mistake(plain, self.found.results, exact=True)
+            known = self._mistakes(plain, self.found.results)
+            exact = self._fails_the_same(known, self.found.results)
             right = _law_holds(self.found.results) and (loaded is None or loaded.complete)
-            if known is not None or right:  # what is known for a mistake is not adapted away
-                self.found.behaves_like = known or self._mistake(plain, self.found.results)
+            if exact or right:  # what is known for a mistake is not adapted away
+                self.found.behaves_like, self.found.fails_like = known.behaves_like, known.fails_like
                 return
         as_is = self.found.results
         adapted = Adapted(self.layer, self.candidate)
@@ -330,31 +333,38 @@ class _Diagnosis:
     def _name_the_mistake(self, plain: _Form, form: _Form, as_is: Sequence[Result]) -> None:
         results = self.found.results
         right = _law_holds(results)
-        mistake = None
+        known = Mistakes()
         if form is not plain:
-            mistake = self._mistake(form, results, exact=right)
+            known = self._mistakes(form, results)
+            known = known if not right or self._fails_the_same(known, results) else Mistakes()
         elif not right:
-            mistake = self._mistake(plain, as_is)
-        self.found.behaves_like = mistake
+            known = self._mistakes(plain, as_is)
+        self.found.behaves_like, self.found.fails_like = known.behaves_like, known.fails_like
 
-    def _mistake(
-        self, form: _Form, results: Sequence[Result], exact: bool = False
-    ) -> WrongVersion | None:
-        """The known mistake of a form; with `exact`, only one that fails the very same checks."""
-        failures = failures_of(result for result in results if result.name != "arguments")
+    def _mistakes(self, form: _Form, results: Sequence[Result]) -> Mistakes:
+        """The known mistakes of a form."""
+        failures = _failures(results)
         if not failures:
-            return None
+            return Mistakes()
         try:
             with matched_by(form.match):
-                mistake = known_mistake(self.layer, form.candidate, failures)
+                return known_mistakes(self.layer, form.candidate, failures)
         except (OutOfTime, KeyboardInterrupt):
             raise
         except BaseException:  # where even the probe ends the program, nothing is known
-            return None
-        if mistake is None or not exact:
-            return mistake
-        fails = failures_of(run(each, mistake.layer) for each in self.checks)
-        return mistake if fails == failures else None
+            return Mistakes()
+
+    def _fails_the_same(self, known: Mistakes, results: Sequence[Result]) -> bool:
+        """Whether what it behaves like fails the very same checks."""
+        if known.behaves_like is None:
+            return False
+        return failures_of(
+            run(each, known.behaves_like.layer) for each in self.checks
+        ) == _failures(results)
+
+
+def _failures(results: Sequence[Result]) -> frozenset[str]:
+    return failures_of(result for result in results if result.name != "arguments")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pkgutil
 from types import ModuleType
 
 import transformer_layers
-from layer_checks import checks, wrong
+from layer_checks import checks, mistakes, wrong
 from layer_checks.definitions import Candidate, Layer, WrongVersion
 
 
@@ -23,6 +23,8 @@ LAYERS = {
     if isinstance(layer, Layer)
 }
 modules_of(wrong)
+for _layer in LAYERS.values():
+    mistakes.declare(_layer, getattr(transformer_layers, _layer.name))
 
 
 def layer_named(layer_name: str) -> Layer:

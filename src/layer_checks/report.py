@@ -31,6 +31,7 @@ class Report:
         notes: What was adapted to build and call it, in words.
         matching: How weights were matched, where not each by its own name.
         in_single: Whether it computes in float32 whatever its input is, and was compared there.
+        fails_like: Known wrong versions that no value shows, which fail checks that it fails.
     """
 
     layer_name: str
@@ -40,6 +41,7 @@ class Report:
     notes: tuple[str, ...] = ()
     matching: str = ""
     in_single: bool = False
+    fails_like: tuple[WrongVersion, ...] = ()
 
     @property
     def passed(self) -> tuple[Result, ...]:
@@ -127,6 +129,7 @@ class Report:
             remarks.append(f"look first at {first.name}: {first.law}{at}")
         if self.behaves_like is not None:
             remarks.append(f"behaves like: {self.behaves_like!r}")
+        remarks += [f"fails the same checks as: {version!r}" for version in self.fails_like]
         return remarks
 
     def _of(self, kind: Kind) -> tuple[Result, ...]:
@@ -201,6 +204,7 @@ def check(
         tuple(notes),
         found.matching,
         found.in_single,
+        found.fails_like,
     )
 
 

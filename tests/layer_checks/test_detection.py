@@ -8,7 +8,7 @@ import torch
 from bs4 import BeautifulSoup
 
 from layer_checks import detection_command as command
-from layer_checks import detection_table
+from layer_checks import detection_table, wrong_versions
 from layer_checks.definitions import Check, Layer, WrongVersion
 from layer_checks.detection import DetectionTable
 from layer_checks.evidence import Evidence, equivalent, holds
@@ -110,6 +110,16 @@ def test_the_table_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert detection_table("double") == TABLE
 
 
+def test_what_any_layer_can_do_wrong_is_shown_where_it_is_asked_for() -> None:
+    whole, own = detection_table("gelu", generic=True), detection_table("gelu")
+    assert own.wrong_versions == wrong_versions("gelu")[:9]
+    assert whole.wrong_versions == wrong_versions("gelu")
+    assert whole.checks == LAYERS["gelu"].checks
+    left_out = [each.name for each in whole.checks if each not in own.checks]
+    assert left_out == ["input unchanged", "empty batch", "layout in memory"]
+    assert all(own.totals[each.name] for each in own.checks if each.generic)
+
+
 def test_a_weak_check_alone_catches_nothing() -> None:
     versions = TABLE.wrong_versions
     table = DetectionTable("double", CHECKS, versions, ((True, False), (True, True)))
@@ -120,7 +130,8 @@ def test_a_weak_check_alone_catches_nothing() -> None:
 def test_the_command_prints_the_table_of_a_layer(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["gelu"]) == 0
     out, err = capsys.readouterr()
-    assert out == f"gelu\n\n{detection_table('gelu')}\n\n9 wrong versions of 1 layers\n"
+    table = detection_table("gelu", generic=True)
+    assert out == f"gelu\n\n{table}\n\n14 wrong versions of 1 layers\n"
     assert err == ""
 
 

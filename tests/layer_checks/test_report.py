@@ -51,10 +51,19 @@ def test_the_report_of_the_right_layer() -> None:
         "held    each position by itself: equal, tolerance 0\n"
         "held    constant row: equal, tolerance 1e-12\n"
         "held    half precision: equal, tolerance 0.004\n"
-        "held    bfloat16: equal, tolerance 0.0001 + 0.00395 * |expected|"
+        "held    bfloat16: equal, tolerance 0.0001 + 0.00395 * |expected|\n"
+        "held    input unchanged: the inputs are unchanged\n"
+        "held    called again: equal, tolerance 1e-06\n"
+        "held    sizes of one: equal, tolerance 1e-11\n"
+        "held    empty batch: (0, 4, 5)\n"
+        "held    layout in memory: equal, tolerance 1e-06\n"
+        "held    sizes of values: equal, tolerance 1e-07\n"
+        "held    half precisions: equal, tolerance 0.1\n"
+        "held    no graph kept: no graph is kept\n"
+        "held    copies: equal, tolerance 0"
     )
     assert report
-    assert (len(report.passed), report.failed, report.behaves_like) == (8, (), None)
+    assert (len(report.passed), report.failed, report.behaves_like) == (19, (), None)
 
 
 def test_the_report_of_a_wrong_version() -> None:
@@ -66,7 +75,7 @@ def test_the_report_of_a_wrong_version() -> None:
     assert re.fullmatch(
         r"failed  gradients: gradient of (input 0|parameter weight): largest difference "
         r"\d\.?\d*, tolerance 1e-11",
-        lines[3],
+        lines[5],
     )
     assert lines[-1] == (
         "behaves like: variance not biased - divide the sum of squares by n, not by n - 1 "
@@ -74,11 +83,11 @@ def test_the_report_of_a_wrong_version() -> None:
     )
     assert not report
     assert report.behaves_like is version
-    assert report.failed[0] == Result(
+    assert report.failed[1] == Result(
         "values",
         "At width 5, with eps = 0.1 and random weights, the values in float64 are torch's.",
         False,
-        lines[2].removeprefix("failed  values: "),
+        lines[4].removeprefix("failed  values: "),
     )
 
 
@@ -99,6 +108,58 @@ def test_a_mistake_is_named_next_to_another_of_form() -> None:
     report = check("LayerNorm", Renamed)
     assert "half precision" in failed(report)
     assert report.behaves_like.name == "variance not biased"
+
+
+def test_a_default_is_no_mistake_of_rounding() -> None:
+    class AnotherDefault(LayerNorm):
+        def __init__(self, d_model: int, eps: float = 1e-3, bias: bool = True) -> None:
+            super().__init__(d_model, eps, bias)
+
+    report = check("LayerNorm", AnotherDefault)
+    assert failed(report) == ["default eps"]
+    assert report.behaves_like is wrong_version("LayerNorm", "another default eps")
+
+
+def test_two_mistakes_at_once_are_named() -> None:
+    biased = wrong_version("LayerNorm", "variance not biased")
+
+    class Two(biased.layer):
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = super().forward(x)
+            return self.last
+
+    report = check("LayerNorm", Two)
+    assert report.behaves_like is biased
+    assert [version.name for version in report.fails_like] == ["result kept"]
+    assert "\nfails the same checks as: result kept - keep no result" in repr(report)
+
+
+def test_a_mistake_that_shows_in_some_checks_is_told_by_them() -> None:
+    class Kept(LayerNorm):
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = super().forward(x)
+            return self.last.squeeze()
+
+    report = check("LayerNorm", Kept)
+    assert report.behaves_like is None
+    assert [version.name for version in report.fails_like] == [
+        "axes of one squeezed",
+        "result kept",
+    ]
+
+
+def test_an_error_without_a_message_is_like_nothing() -> None:
+    class Asserts(LayerNorm):
+        def forward(self, x: Tensor) -> Tensor:
+            raise AssertionError
+
+    report = check("LayerNorm", Asserts)
+    assert (report.behaves_like, report.fails_like) == (None, ())
+
+
+def test_float32_is_no_other_mistake() -> None:
+    report = check("LayerNorm", OtherDtype)
+    assert report.behaves_like is wrong_version("LayerNorm", "always float32")
 
 
 def test_an_unknown_mistake_is_like_nothing() -> None:

@@ -1,5 +1,6 @@
 """The checks of `gelu` and `gelu_tanh`, against `torch.nn.functional.gelu`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,10 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.candidates import outputs_and_gradients, rounded_once, same
+from layer_checks.candidates import outputs_and_gradients, randn64, rounded_once, same
 from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent
 from layer_checks.gradients import same_gradients
+from layer_checks.probes import Probing, probe
 
 
 @dataclass(frozen=True)
@@ -98,3 +100,14 @@ def dtype(activation: _Activation) -> Evidence:
 def bfloat16(activation: _Activation) -> Evidence:
     x = _range().bfloat16()
     return rounded_once(activation(x), activation.authority(x.double()), atol=1e-6)
+
+
+def _probing(view: Callable[[Candidate], _Activation]) -> Probing:
+    return Probing(
+        pair=lambda candidate: (candidate, view(candidate).authority),
+        inputs=lambda batch, seq: (randn64(batch, seq, 5),),
+    )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))

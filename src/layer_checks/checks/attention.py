@@ -12,6 +12,7 @@ from layer_checks.candidates import outputs_and_gradients, randn64, refused, rou
 from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.gradients import same_gradients
+from layer_checks.probes import Probing, probe
 
 # The weights for a query, a key and a mask, whatever form the candidate has.
 Call: TypeAlias = Callable[[Tensor, Tensor, Tensor | None], Tensor]
@@ -72,7 +73,7 @@ def _probe(candidate: Candidate) -> list[Tensor]:
     return [
         *_probe_weights(_of_attention(candidate)),
         candidate(query, key, randn64(2, 3, 5, 6)),
-        dropped.var().mul(100).round(),
+        dropped.std().mul(20).round(),
         (dropped == 0).double().mean().mul(10).round(),
     ]
 
@@ -146,12 +147,19 @@ def gradients_of_the_weights(call: Call) -> Evidence:
     )
 
 
-@both.check("A blocked key has weight 0, also where all scores are below -24,000.")
+@both.check(
+    "Under a mask the weights are torch's, also where all scores are below -30, or below -24,000."
+)
 def large_scores(call: Call) -> Evidence:
     query, key = (x.abs() for x in _inputs())
     mask = _mask()
-    blocked = call(100 + query, -100 - key, mask)[..., ~mask]  # all scores are below -24,000
-    return equivalent(blocked, torch.zeros_like(blocked), atol=0.0)
+    found = []
+    for offset in (3.6, 100):
+        inputs = offset + query, -offset - key, mask
+        weights = call(*inputs)
+        equivalent(weights[..., ~mask], torch.zeros_like(weights[..., ~mask]), atol=0.0)
+        found.append(equivalent(weights, _authority(*inputs), atol=1e-9))
+    return found[-1]
 
 
 @both.check(
@@ -226,3 +234,42 @@ def dropout(candidate: Candidate) -> Evidence:
     equivalent(kept.mean(), 0.75, atol=0.007)
     equivalent(kept.mean(dim=-1).var(), 0.25 * 0.75 / 50, atol=1e-3)
     return equivalent(weights[weights != 0], 0.02 / 0.75, atol=1e-7)
+
+
+def _weight_inputs(batch: int, seq: int) -> tuple[Tensor, Tensor, Tensor]:
+    mask = torch.rand(seq, 5).argsort(dim=-1) < 3
+    return randn64(batch, 3, seq, 6), randn64(batch, 3, 5, 6), mask
+
+
+def _attention_inputs(batch: int, seq: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    query, key, mask = _weight_inputs(batch, seq)
+    return query, key, randn64(batch, 3, 5, 7), mask
+
+
+def _narrow_inputs() -> tuple[Tensor, Tensor]:
+    return randn64(2, 3, 4, 1), randn64(2, 3, 5, 1)
+
+
+probe(
+    attention_weights,
+    Probing(
+        pair=lambda candidate: (candidate, _authority),
+        inputs=_weight_inputs,
+        narrow=lambda candidate: (candidate, _authority, _narrow_inputs()),
+    ),
+)
+probe(
+    scaled_dot_product_attention,
+    Probing(
+        pair=lambda candidate: (candidate, functional.scaled_dot_product_attention),
+        inputs=_attention_inputs,
+        narrow=lambda candidate: (
+            candidate,
+            functional.scaled_dot_product_attention,
+            (*_narrow_inputs(), randn64(2, 3, 5, 1)),
+        ),
+        drawn=lambda candidate: [
+            candidate(*(x.float() for x in _attention_inputs(2, 4)[:3]), dropout_p=0.5)
+        ],
+    ),
+)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import transformer_layers
 from layer_checks.authorities import agreeing_gradients, with_weights_of
 from layer_checks.candidates import (
     built,
@@ -19,6 +20,8 @@ from layer_checks.candidates import (
 )
 from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 
 
 def _pair(candidate: Candidate, **options: Any) -> tuple[nn.Module, nn.BatchNorm1d]:
@@ -95,6 +98,26 @@ def state(candidate: Candidate) -> Evidence:
 
 
 @batch_norm_1d.check(
+    "Weight and running variance start from ones, bias and running mean from zeros, and so does "
+    "the number of batches.",
+    kind="start",
+)
+def initial_values(candidate: Candidate) -> Evidence:
+    layer = built(candidate, 5)
+    for name, expected in nn.BatchNorm1d(5).named_buffers():
+        equivalent(layer.get_buffer(name), expected, atol=0.0)
+    return starts_as(layer, transformer_layers.BatchNorm1d(5))
+
+
+@batch_norm_1d.check("Without eps and momentum, they are 1e-5 and 0.1.", kind="start")
+def defaults(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x = 1e-3 * _batch(4, 5)
+    equivalent(ours(x), theirs(x), atol=1e-11)
+    return equivalent(ours.eval()(x), theirs.eval()(x), atol=1e-11)
+
+
+@batch_norm_1d.check(
     "With 4 samples, eps = 0.1 and random weights, the values in float64 are torch's."
 )
 def values_in_training(candidate: Candidate) -> Evidence:
@@ -132,10 +155,17 @@ def running_variance(candidate: Candidate) -> Evidence:
 
 
 @batch_norm_1d.check(
-    "With momentum=None the running mean is the average of all batches.", name="momentum=None"
+    "With momentum=None running mean and running variance are the averages over all batches, which "
+    "are counted.",
+    name="momentum=None",
 )
 def momentum_none(candidate: Candidate) -> Evidence:
-    return _buffer(candidate, "running_mean", momentum=None)
+    ours, theirs = _trained(candidate, momentum=None)
+    equivalent(ours.get_buffer("num_batches_tracked"), theirs.get_buffer("num_batches_tracked"))
+    equivalent(ours.get_buffer("running_var"), theirs.get_buffer("running_var"), atol=1e-12)
+    return equivalent(
+        ours.get_buffer("running_mean"), theirs.get_buffer("running_mean"), atol=1e-12
+    )
 
 
 @batch_norm_1d.check("In evaluation one batch does not change what the next one gives.")
@@ -154,7 +184,7 @@ def large_mean(candidate: Candidate) -> Evidence:
     x = torch.randn(16, 5) + 1000
     expected = functional.batch_norm(x.double(), None, None, training=True).float()
     # One rounding of the mean, 1000 * 6e-8, divided by a standard deviation of 0.1 or more.
-    return equivalent(built(candidate, 5)(x), expected, atol=1e-3)
+    return equivalent(built(candidate, 5, eps=1e-5)(x), expected, atol=1e-3)
 
 
 @batch_norm_1d.check("In float16, channels with a standard deviation of 600 are normalized.")
@@ -162,7 +192,7 @@ def half_precision(candidate: Candidate) -> Evidence:
     x = (600 * torch.randn(16, 5)).half()
     expected = functional.batch_norm(x.double(), None, None, training=True).half()
     # Values up to sqrt(15): a rounding error of 1e-3 in the result.
-    return equivalent(built(candidate, 5).half()(x), expected, atol=4e-3)
+    return equivalent(built(candidate, 5, eps=1e-5).half()(x), expected, atol=4e-3)
 
 
 # No law, since torch's own layer breaks it on a CPU, unless its parameters are float32.
@@ -172,4 +202,19 @@ def half_precision(candidate: Candidate) -> Evidence:
 def bfloat16(candidate: Candidate) -> Evidence:
     x = (torch.randn(16, 5) + 10).bfloat16()
     exact = functional.batch_norm(x.double(), None, None, training=True)
-    return rounded_once(built(candidate, 5).bfloat16()(x), exact, atol=1e-4)
+    return rounded_once(built(candidate, 5, eps=1e-5).bfloat16()(x), exact, atol=1e-4)
+
+
+def _pair_of_width(candidate: Candidate, width: int) -> tuple[nn.Module, nn.BatchNorm1d]:
+    theirs = randomized(nn.BatchNorm1d(width, eps=0.1), std=1.0).double()
+    return with_weights_of(theirs, candidate, width, eps=0.1), theirs
+
+
+probe(
+    batch_norm_1d,
+    Probing(
+        pair=lambda candidate: _trained(candidate, eps=0.1),
+        inputs=lambda batch, seq: (_batch(batch, 5, seq),),
+        narrow=lambda candidate: (*_pair_of_width(candidate, 1), (_batch(4, 1),)),
+    ),
+)

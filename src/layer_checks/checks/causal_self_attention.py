@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+import transformer_layers
 from layer_checks.authorities import (
     TorchCausalSelfAttention,
     agreeing_gradients,
@@ -20,7 +21,10 @@ from layer_checks.candidates import (
     weights_of,
 )
 from layer_checks.definitions import Candidate, Layer
+from layer_checks.dropping import elements_dropped, one_of, parts_dropped, seen_in_training
 from layer_checks.evidence import Evidence, equivalent, holds, raises
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
 _D_MODEL, _NUM_HEADS = 15, 3
@@ -44,6 +48,8 @@ def _probe(candidate: Candidate) -> list[Tensor]:
         torch.tensor(len(ours.state_dict())),
         *outputs_and_gradients(ours, weights_of(theirs), x),
     ]
+    dropping, _ = _pair(candidate, dropout=0.3)
+    found += seen_in_training(dropping, sequences(_D_MODEL, batch=100))
     try:
         steps = in_steps(ours, x, _NUM_HEADS, [2, 2])
     except Exception:  # a layer without a cache is told by the rest
@@ -192,6 +198,29 @@ def dropped_weights(candidate: Candidate) -> Evidence:
     )
 
 
+@causal_self_attention.check(
+    "At a single position each head is dropped, and each element of the result: once, with "
+    "probability 0.25, and divided by 0.75 where it is not."
+)
+def dropped_once(candidate: Candidate) -> Evidence:
+    theirs = TorchCausalSelfAttention(6, 2)
+    ours = with_weights_of(theirs, candidate, 6, 2, dropout=0.25)
+    x = sequences(6, batch=100, seq=1)
+    heads = theirs.c_attn(x)[..., 12:].split(3, dim=-1)
+    rows = theirs.c_proj.weight.split(3)
+    parts = [head @ each for head, each in zip(heads, rows, strict=True)]
+    results, dropped = parts_dropped(parts, theirs.c_proj.bias, p=0.25)
+    possible, dropped_elements = elements_dropped(results, p=0.25)
+    both = torch.cat(
+        (
+            dropped_elements.repeat_interleave(len(dropped), dim=0),
+            dropped.repeat(len(dropped_elements), 1),
+        ),
+        dim=1,
+    )
+    return one_of(ours.train()(x), possible.flatten(0, 1), both, p=0.25)
+
+
 @causal_self_attention.check("A width that the heads do not divide is refused.", kind="contract")
 def uneven_heads(candidate: Candidate) -> Evidence:
     raises(ValueError, candidate, 10, 3)
@@ -203,3 +232,31 @@ def one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL)
     return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
+
+
+@causal_self_attention.check(
+    "Weights start with standard deviation 0.02, biases from zeros.", kind="start"
+)
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 64, 4), transformer_layers.CausalSelfAttention(64, 4))
+
+
+def _drawn(candidate: Candidate) -> list[Tensor]:
+    layer = built(candidate, _D_MODEL, _NUM_HEADS, dropout=0.5)
+    return [*weights_of(layer).values(), layer(sequences(_D_MODEL).float())]
+
+
+def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
+    theirs = TorchCausalSelfAttention(1, 1)
+    return with_weights_of(theirs, candidate, 1, 1, dropout=0.0), theirs, (sequences(1),)
+
+
+probe(
+    causal_self_attention,
+    Probing(
+        pair=_pair,
+        inputs=lambda batch, seq: (sequences(_D_MODEL, batch, seq),),
+        narrow=_narrow,
+        drawn=_drawn,
+    ),
+)

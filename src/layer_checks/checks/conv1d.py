@@ -15,6 +15,7 @@ from layer_checks.candidates import (
 )
 from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.probes import Probing, probe
 
 
 def _pair(candidate: Candidate, in_features: int, out_features: int) -> tuple[nn.Module, nn.Module]:
@@ -28,9 +29,9 @@ def _example(candidate: Candidate) -> object:
 
 def _probe(candidate: Candidate) -> list[Tensor]:
     ours, theirs = _pair(candidate, 6, 6)  # a wrong order or layout shows in the failed checks
-    initial_std = next(iter(weights_of(built(candidate, 200, 200)).values())).std()
+    initial = [*weights_of(built(candidate, 200, 200)).values(), torch.zeros(2)]
     return [
-        initial_std.mul(100).round(),
+        initial[0].std().mul(100).round(),
         *outputs_and_gradients(ours, weights_of(theirs), randn64(2, 3, 6)),
     ]
 
@@ -120,3 +121,14 @@ def leading_axes(candidate: Candidate) -> Evidence:
     shapes = [(5,), (4, 5), (2, 1, 3, 5), (0, 3, 5)]
     found = [tuple(layer(torch.randn(shape)).shape) for shape in shapes]
     return same(found, shapes)
+
+
+probe(
+    conv1d,
+    Probing(
+        pair=lambda candidate: _pair(candidate, 5, 7),
+        inputs=lambda batch, seq: (randn64(batch, seq, 5),),
+        narrow=lambda candidate: (*_pair(candidate, 1, 1), (randn64(2, 3, 1),)),
+        drawn=lambda candidate: list(weights_of(built(candidate, 5, 7)).values()),
+    ),
+)

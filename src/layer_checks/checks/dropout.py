@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from layer_checks.candidates import built, same
 from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent, holds, raises
+from layer_checks.probes import Probing, probe
 
 # A function of x, p and whether it trains, whatever form the candidate has.
 Call: TypeAlias = Callable[[Tensor, float, bool], Tensor]
@@ -142,3 +143,31 @@ def rare_survivors(call: Call) -> Evidence:
 def dropped_infinity(call: Call) -> Evidence:
     y = call(torch.full((100,), math.inf), 0.5, True)
     return holds(bool(((y == 0) | (y == math.inf)).all()), "a dropped infinity is 0")
+
+
+def _itself(x: Tensor) -> Tensor:
+    return x
+
+
+def _sequences(batch: int, seq: int) -> tuple[Tensor]:
+    return (torch.randn(batch, seq, 5, dtype=torch.float64),)
+
+
+probe(
+    dropout,
+    Probing(
+        pair=lambda candidate: (lambda x: candidate(x, 0.5, training=False), _itself),
+        inputs=_sequences,
+        half=False,  # see dtype
+        drawn=lambda candidate: [candidate(torch.ones(100), 0.5, training=True)],
+    ),
+)
+probe(
+    dropout_layer,
+    Probing(
+        pair=lambda candidate: (built(candidate, 0.0), nn.Identity()),
+        inputs=_sequences,
+        half=False,  # see dtype
+        drawn=lambda candidate: [built(candidate, 0.5)(torch.ones(100))],
+    ),
+)

@@ -1,14 +1,19 @@
 """The checks of the two encoder layers, against `torch.nn.TransformerEncoderLayer`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+import transformer_layers
 from layer_checks.authorities import TorchEncoderLayer, agreeing_gradients, with_weights_of
-from layer_checks.candidates import built, outputs_and_gradients, randn64, same
+from layer_checks.candidates import built, outputs_and_gradients, randn64, same, weights_of
 from layer_checks.definitions import Candidate, Family, Layer
+from layer_checks.dropping import elements_dropped, one_of, seen_in_training
 from layer_checks.evidence import Evidence, equivalent, holds
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 
 _SIZES = _D_MODEL, _NUM_HEADS, _D_FF = 6, 2, 7
 
@@ -54,7 +59,9 @@ def _example(candidate: Candidate) -> object:
 
 def _probe(encoder: _Encoder) -> list[Tensor]:
     ours, theirs = encoder.pair()
-    return outputs_and_gradients(ours, theirs.as_ours(), _sequences(), _lengths_mask())
+    found = outputs_and_gradients(ours, theirs.as_ours(), _sequences(), _lengths_mask())
+    dropping, _ = encoder.pair(dropout=0.3)
+    return [*found, *seen_in_training(dropping, randn64(200, 4, _D_MODEL))]
 
 
 transformer_encoder_layer = Layer(
@@ -159,8 +166,62 @@ def all_dropped(encoder: _Encoder) -> Evidence:
     return equivalent(ours.train()(x), normed, atol=1e-12)
 
 
+@both.check(
+    "In training what each sub-layer gives is dropped once: with probability 0.25, and divided by "
+    "0.75 where it is not. Nothing else is."
+)
+def dropped_sub_layers(encoder: _Encoder) -> Evidence:
+    x = randn64(100, 1, _D_MODEL)
+    for of_attention in (True, False):
+        theirs = TorchEncoderLayer(*_SIZES, norm_first=encoder.norm_first)
+        layer = theirs.layer
+        pair: list[nn.Linear] = [layer.self_attn.out_proj, layer.linear2]
+        last, other = pair if of_attention else reversed(pair)
+        with torch.no_grad():  # one sub-layer gives its last bias, the other zeros
+            for each in (last.weight, other.weight, other.bias):
+                each.zero_()
+        ours = with_weights_of(theirs, encoder.candidate, *_SIZES, dropout=0.25)
+        given, dropped = elements_dropped(last.bias.expand_as(x), p=0.25)
+        if encoder.norm_first:
+            possible = x + given
+        elif of_attention:
+            possible = layer.norm2(layer.norm1(x + given))
+        else:
+            possible = layer.norm2(layer.norm1(x) + given)
+        evidence = one_of(ours.train()(x), possible, dropped, p=0.25)
+    return evidence
+
+
 @both.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(encoder: _Encoder) -> Evidence:
     ours, theirs = encoder.pair()
     x = _sequences()
     return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
+
+
+@both.check(
+    "Gains start from ones, their biases from zeros, the rest as nn.Linear's.", kind="start"
+)
+def initial_values(encoder: _Encoder) -> Evidence:
+    right = transformer_layers.TransformerEncoderLayer(64, 4, 48)
+    return starts_as(built(encoder.candidate, 64, 4, 48), right)
+
+
+def _drawn(candidate: Candidate) -> list[Tensor]:
+    layer = built(candidate, *_SIZES, dropout=0.5)
+    return [*weights_of(layer).values(), layer(_sequences().float())]
+
+
+def _probing(view: Callable[[Candidate], _Encoder]) -> Probing:
+    return Probing(
+        pair=lambda candidate: view(candidate).pair(),
+        inputs=lambda batch, seq: (
+            randn64(batch, seq, _D_MODEL) + 0.5,
+            torch.rand(batch, 1, seq).argsort(dim=-1) < (seq + 1) // 2,
+        ),
+        drawn=_drawn,
+    )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))

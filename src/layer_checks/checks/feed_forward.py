@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+import transformer_layers
 from layer_checks.authorities import (
     TorchFeedForward,
     TorchPositionwiseFeedForward,
@@ -21,7 +22,10 @@ from layer_checks.candidates import (
     weights_of,
 )
 from layer_checks.definitions import Candidate, Family, Layer
+from layer_checks.dropping import seen_in_training
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 
 _D_MODEL, _D_FF = 5, 7
 
@@ -49,7 +53,9 @@ def _gpt2(candidate: Candidate) -> _Network:
 def _probe(network: _Network, default_size: int) -> list[Tensor]:
     ours, theirs = network.pair()
     found = outputs_and_gradients(ours, weights_of(theirs), randn64(2, 3, _D_MODEL))
-    return [torch.tensor(default_size), *found]
+    dropping, _ = network.pair(dropout=0.3)
+    seen = seen_in_training(dropping, randn64(800, _D_MODEL))
+    return [torch.tensor(default_size), *found, *seen]
 
 
 def _default_size(candidate: Candidate) -> int:
@@ -165,8 +171,57 @@ def evaluation(network: _Network) -> Evidence:
     return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
 
-@both.check("In training a share of the result is 0.")
+@both.check("In training a quarter of the result is 0, and the rest is divided by 0.75: once.")
 def dropped_result(network: _Network) -> Evidence:
-    ours, _ = network.pair(dropout=0.25)
-    dropped = (ours(randn64(2, 300, _D_MODEL)) == 0).double().mean()
-    return equivalent(dropped, 0.25, atol=0.05)  # six standard deviations
+    ours, theirs = network.pair(dropout=0.25)
+    x = randn64(2, 300, _D_MODEL)
+    y = ours(x)
+    kept = (y != 0).double()
+    equivalent(1 - kept.mean(), 0.25, atol=0.05)  # six standard deviations
+    return equivalent(y, theirs(x) / 0.75 * kept, atol=1e-11)
+
+
+@positionwise_feed_forward.check("Weights and biases start as those of nn.Linear do.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    right = transformer_layers.PositionwiseFeedForward(64, 48)
+    return starts_as(built(candidate, 64, 48), right)
+
+
+@feed_forward.check(
+    "Weights start with standard deviation 0.02, biases from zeros.",
+    name="initial values",
+    kind="start",
+)
+def gpt2_initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 64, 48), transformer_layers.FeedForward(64, 48))
+
+
+@both.check("Without a dropout, a tenth of the result is dropped in training.", kind="start")
+def default_dropout(network: _Network) -> Evidence:
+    layer = built(network.candidate, _D_MODEL, _D_FF)
+    dropped = (layer(torch.randn(2, 800, _D_MODEL)) == 0).double().mean()
+    return equivalent(dropped, 0.1, atol=0.02)  # six standard deviations
+
+
+def _drawn(candidate: Candidate) -> list[Tensor]:
+    layer = built(candidate, _D_MODEL, _D_FF, dropout=0.5)
+    return [*weights_of(layer).values(), layer(torch.randn(2, 3, _D_MODEL))]
+
+
+def _narrow(network: _Network) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
+    theirs = network.authority(1, 1, 1.0)
+    ours = with_weights_of(theirs, network.candidate, 1, 1, dropout=0.0)
+    return ours, theirs, (randn64(2, 3, 1),)
+
+
+def _probing(view: Callable[[Candidate], _Network]) -> Probing:
+    return Probing(
+        pair=lambda candidate: view(candidate).pair(),
+        inputs=lambda batch, seq: (randn64(batch, seq, _D_MODEL),),
+        narrow=lambda candidate: _narrow(view(candidate)),
+        drawn=_drawn,
+    )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))

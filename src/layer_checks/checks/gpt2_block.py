@@ -5,6 +5,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
+import transformer_layers
 from layer_checks.authorities import (
     TorchGPT2Block,
     agreeing_gradients,
@@ -25,7 +26,10 @@ from layer_checks.candidates import (
     weights_of,
 )
 from layer_checks.definitions import Candidate, Layer
+from layer_checks.dropping import elements_dropped, one_of, seen_in_training
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 from layer_checks.randomness import seeded
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
@@ -57,6 +61,8 @@ def _probe(candidate: Candidate) -> list[Tensor]:
     weights = weights_of(theirs)
     # Small inputs show what eps is.
     found = [*outputs_and_gradients(ours, weights, x), ours(1e-3 * x).detach()]
+    dropping, _ = _pair(candidate, dropout=0.3)
+    found += seen_in_training(dropping, sequences(_D_MODEL, batch=100))
     try:
         steps = in_steps(ours, x, _NUM_HEADS, [2, 2])
     except Exception:  # a layer without a cache is told by the rest
@@ -150,8 +156,49 @@ def all_dropped(candidate: Candidate) -> Evidence:
     return equivalent(ours.train()(x), x, atol=0.0)
 
 
+@gpt2_block.check(
+    "In training what each sub-layer gives is dropped once: with probability 0.25, and divided by "
+    "0.75 where it is not. Nothing else is."
+)
+def dropped_sub_layers(candidate: Candidate) -> Evidence:
+    x = sequences(6, batch=100, seq=1)
+    for of_attention in (True, False):
+        theirs = TorchGPT2Block(6, 2)
+        last, other = theirs.attn.c_proj, theirs.mlp.c_proj
+        last, other = (last, other) if of_attention else (other, last)
+        with torch.no_grad():  # one sub-layer gives its last bias, the other zeros
+            for each in (last.weight, other.weight, other.bias):
+                each.zero_()
+        ours = with_weights_of(theirs, candidate, 6, 2, dropout=0.25)
+        given, dropped = elements_dropped(last.bias.expand_as(x), p=0.25)
+        evidence = one_of(ours.train()(x), x + given, dropped, p=0.25)
+    return evidence
+
+
 @gpt2_block.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL)
     return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
+
+
+@gpt2_block.check(
+    "Gains start from ones, weights with standard deviation 0.02, biases from zeros.", kind="start"
+)
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 64, 4), transformer_layers.GPT2Block(64, 4))
+
+
+def _drawn(candidate: Candidate) -> list[Tensor]:
+    layer = built(candidate, _D_MODEL, _NUM_HEADS, dropout=0.5)
+    return [*weights_of(layer).values(), layer(sequences(_D_MODEL).float())]
+
+
+probe(
+    gpt2_block,
+    Probing(
+        pair=_pair,
+        inputs=lambda batch, seq: (sequences(_D_MODEL, batch, seq),),
+        drawn=_drawn,
+    ),
+)

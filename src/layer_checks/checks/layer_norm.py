@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import transformer_layers
 from layer_checks.authorities import agreeing_gradients, with_weights_of
 from layer_checks.candidates import (
     built,
@@ -19,6 +20,8 @@ from layer_checks.candidates import (
 )
 from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 
 
 def _example(candidate: Candidate) -> object:
@@ -95,15 +98,23 @@ def width_768_atol_1e_5(candidate: Candidate) -> Evidence:
     return _close(candidate, 1e-5, rtol=1e-5)
 
 
-@layer_norm.check(
-    "There is a weight of ones and, unless `bias=False`, a bias of zeros.", kind="contract"
-)
+@layer_norm.check("There is a weight and, unless `bias=False`, a bias.", kind="contract")
 def parameters(candidate: Candidate) -> Evidence:
-    layer = built(candidate, 5)
-    has_parameters(layer, weight=(5,), bias=(5,))
+    evidence = has_parameters(built(candidate, 5), weight=(5,), bias=(5,))
     has_parameters(built(candidate, 5, bias=False), weight=(5,))
-    found = torch.stack(list(weights_of(layer).values()))
-    return equivalent(found, torch.stack([torch.ones(5), torch.zeros(5)]), atol=0.0)
+    return evidence
+
+
+@layer_norm.check("The weight starts from ones, the bias from zeros.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 5), transformer_layers.LayerNorm(5))
+
+
+@layer_norm.check("Without an eps, it is 1e-5.", kind="start")
+def default_eps(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, 5)
+    x = 1e-3 * _rows(5)  # a variance of 1e-6
+    return equivalent(ours(x), theirs(x), atol=1e-11)
 
 
 @layer_norm.check(
@@ -126,7 +137,7 @@ def large_mean(candidate: Candidate) -> Evidence:
     x = torch.randn(3, 4, 7) + 1000
     expected = functional.layer_norm(x.double(), (7,)).float()
     # One rounding of the mean, 1000 * 6e-8, divided by a standard deviation of 0.1 or more.
-    return equivalent(built(candidate, 7)(x), expected, atol=1e-3)
+    return equivalent(built(candidate, 7, eps=1e-5)(x), expected, atol=1e-3)
 
 
 @layer_norm.check("Changing one position changes no other.")
@@ -150,11 +161,21 @@ def half_precision(candidate: Candidate) -> Evidence:
     x = (600 * torch.randn(3, 4, 7)).half()
     expected = functional.layer_norm(x.double(), (7,)).half()
     # Values up to sqrt(6): a rounding error of 1e-3 in the result.
-    return equivalent(built(candidate, 7).half()(x), expected, atol=4e-3)
+    return equivalent(built(candidate, 7, eps=1e-5).half()(x), expected, atol=4e-3)
 
 
 @layer_norm.check("In bfloat16, values around 10 are normalized in float32, and rounded once.")
 def bfloat16(candidate: Candidate) -> Evidence:
     x = (torch.randn(3, 4, 7) + 10).bfloat16()
     exact = functional.layer_norm(x.double(), (7,))
-    return rounded_once(built(candidate, 7).bfloat16()(x), exact, atol=1e-4)
+    return rounded_once(built(candidate, 7, eps=1e-5).bfloat16()(x), exact, atol=1e-4)
+
+
+probe(
+    layer_norm,
+    Probing(
+        pair=lambda candidate: _pair(candidate, 5, eps=0.1),
+        inputs=lambda batch, seq: (randn64(batch, seq, 5) + 0.5,),
+        narrow=lambda candidate: (*_pair(candidate, 1, eps=0.1), (randn64(3, 2, 1),)),
+    ),
+)

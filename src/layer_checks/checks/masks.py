@@ -7,6 +7,7 @@ from torch.nn import functional
 from layer_checks.candidates import randn64, same
 from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.probes import Probing, probe
 
 
 def _expected_causal(seq: int, past: int) -> Tensor:
@@ -137,3 +138,24 @@ def padding_ignored(candidate: Candidate) -> Evidence:
         functional.scaled_dot_product_attention(query, key, value, mask),
         atol=0.0,
     )
+
+
+probe(
+    causal_mask,
+    Probing(
+        pair=lambda candidate: (candidate, _expected_causal),
+        inputs=lambda batch, seq: (seq, batch),
+        scales=(),
+        half=False,
+        batched=False,
+    ),
+)
+probe(
+    padding_mask,
+    Probing(
+        pair=lambda candidate: (candidate, candidate),
+        inputs=lambda batch, seq: (torch.randint(seq + 1, (batch,)), seq),
+        scales=(),
+        half=False,
+    ),
+)

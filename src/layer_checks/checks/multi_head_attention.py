@@ -4,7 +4,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+import transformer_layers
 from layer_checks.authorities import TorchAttention, agreeing_gradients, with_weights_of
 from layer_checks.candidates import (
     built,
@@ -16,10 +18,13 @@ from layer_checks.candidates import (
     weights_of,
 )
 from layer_checks.definitions import Candidate, Layer
+from layer_checks.dropping import one_of, parts_dropped, seen_in_training
 from layer_checks.evidence import Evidence, equivalent, holds, raises
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences, 4 queries, 7 keys.
-_D_MODEL, _NUM_HEADS = 15, 3
+_D_MODEL, _NUM_HEADS, _D_K = 15, 3, 5
 
 
 def _pair(candidate: Candidate, **options: Any) -> tuple[nn.Module, TorchAttention]:
@@ -62,6 +67,7 @@ def _probe(candidate: Candidate) -> list[Tensor]:
         *outputs_and_gradients(ours, weights, *inputs),
         *outputs_and_gradients(ours, weights, *inputs, mask),
         ours(*inputs, dead).detach(),
+        *seen_in_training(_pair(candidate, dropout=0.3)[0], *_inputs(batch=100)),
     ]
 
 
@@ -117,6 +123,18 @@ def parameters(candidate: Candidate) -> Evidence:
     for name in names:
         shapes |= {f"{name}__weight": (_D_MODEL, _D_MODEL), f"{name}__bias": (_D_MODEL,)}
     return has_parameters(built(candidate, _D_MODEL, _NUM_HEADS), **shapes)
+
+
+@multi_head_attention.check("Weights and biases start as those of nn.Linear do.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 64, 4), transformer_layers.MultiHeadAttention(64, 4))
+
+
+@multi_head_attention.check("Without a dropout, nothing is dropped in training.", kind="start")
+def default_dropout(candidate: Candidate) -> Evidence:
+    ours = built(candidate, _D_MODEL, _NUM_HEADS).double()
+    inputs = _inputs()
+    return equivalent(ours.train()(*inputs), ours.eval()(*inputs), atol=1e-12)
 
 
 @multi_head_attention.check(
@@ -246,16 +264,47 @@ def training(candidate: Candidate) -> Evidence:
     return holds(not torch.equal(ours(*inputs), ours(*inputs)), "two calls drop other weights")
 
 
-@multi_head_attention.check("An empty batch gives an empty batch.", kind="contract")
-def empty_batch(candidate: Candidate) -> Evidence:
-    ours, _ = _pair(candidate)
-    query, key, value = _inputs(batch=0)
-    return same(tuple(ours(query, key, value).shape), (0, 4, _D_MODEL))
-
-
 @multi_head_attention.check("A sequence without a batch axis gives its own row.", kind="contract")
 def one_sequence(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     query, key, value = _inputs()
     expected = theirs(query, key, value)[0]
     return equivalent(ours(query[0], key[0], value[0]), expected, atol=1e-12)
+
+
+@multi_head_attention.check(
+    "With a single key, each head is dropped with probability 0.25, or divided by 0.75, and "
+    "nothing else is."
+)
+def dropped_heads(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, dropout=0.25)
+    inputs = _inputs(batch=200, q_seq=1, kv_seq=1)
+    weights = theirs.as_ours()
+    value = functional.linear(inputs[2], weights["value_proj.weight"], weights["value_proj.bias"])
+    heads = value.split(_D_K, dim=-1)
+    columns = weights["output_proj.weight"].split(_D_K, dim=-1)
+    parts = [functional.linear(*each) for each in zip(heads, columns, strict=True)]
+    possible, dropped = parts_dropped(parts, weights["output_proj.bias"], p=0.25)
+    return one_of(ours.train()(*inputs), possible, dropped, p=0.25)
+
+
+def _drawn(candidate: Candidate) -> list[Tensor]:
+    layer = built(candidate, _D_MODEL, _NUM_HEADS, dropout=0.5)
+    return [*weights_of(layer).values(), layer(*(x.float() for x in _inputs()))]
+
+
+def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor, ...]]:
+    theirs = TorchAttention(1, 1)
+    query, key, value = (x[..., :1] for x in _inputs())
+    return with_weights_of(theirs, candidate, 1, 1), theirs, (query, key, value)
+
+
+probe(
+    multi_head_attention,
+    Probing(
+        pair=_pair,
+        inputs=lambda batch, seq: (*_inputs(batch, seq), _mask(seq, 7)),
+        narrow=_narrow,
+        drawn=_drawn,
+    ),
+)

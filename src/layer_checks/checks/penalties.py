@@ -11,6 +11,7 @@ from layer_checks.candidates import outputs_and_gradients, randn64, same
 from layer_checks.definitions import Candidate, Family, Layer
 from layer_checks.evidence import Evidence, equivalent
 from layer_checks.gradients import same_gradients
+from layer_checks.probes import Probing, probe
 
 
 @dataclass(frozen=True)
@@ -145,3 +146,29 @@ def minimizer(candidate: Candidate) -> Evidence:
     objective = 0.5 * (grid - x[:, None]).square() + 0.7 * grid.abs()
     # The grid has steps of 0.001.
     return equivalent(candidate(x, 0.7), grid[objective.argmin(dim=1)], atol=5.1e-4)
+
+
+def _probing(view: Callable[[Candidate], _Penalty]) -> Probing:
+    return Probing(
+        pair=lambda candidate: (
+            _of_two(candidate),
+            _of_two(view(candidate).authority),
+        ),
+        inputs=lambda batch, seq: (randn64(batch, seq), randn64(seq)),
+        half=False,  # they are summed up in float32
+        batched=False,
+    )
+
+
+for _layer, _view in both.views.items():
+    probe(_layer, _probing(_view))
+probe(
+    soft_threshold,
+    Probing(
+        pair=lambda candidate: (
+            lambda x: candidate(x, 0.7),
+            lambda x: functional.softshrink(x, 0.7),
+        ),
+        inputs=lambda batch, seq: (randn64(batch, seq, 5),),
+    ),
+)

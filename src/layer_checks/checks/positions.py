@@ -8,6 +8,7 @@ from torch import Tensor
 from layer_checks.candidates import same
 from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.probes import Probing, probe
 
 _ATOL = 6e-7  # ten roundings of 1 in float32
 
@@ -68,3 +69,15 @@ def a_shift_is_a_rotation(candidate: Candidate) -> Evidence:
         (sines * turn_cos + cosines * turn_sin, cosines * turn_cos - sines * turn_sin), dim=-1
     )
     return equivalent(turned.flatten(-2)[:-3], table[3:], atol=1e-5)
+
+
+probe(
+    sinusoidal_positions,
+    Probing(
+        pair=lambda candidate: (candidate, candidate),
+        inputs=lambda batch, seq: (3 * seq, 2 * batch),
+        scales=(),
+        half=False,
+        batched=False,
+    ),
+)

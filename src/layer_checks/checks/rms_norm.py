@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import transformer_layers
 from layer_checks.authorities import agreeing_gradients, with_weights_of
 from layer_checks.candidates import (
     built,
@@ -19,6 +20,8 @@ from layer_checks.candidates import (
 )
 from layer_checks.definitions import Candidate, Layer
 from layer_checks.evidence import Evidence, equivalent
+from layer_checks.initial import starts_as
+from layer_checks.probes import Probing, probe
 
 
 def _pair(candidate: Candidate, d_model: int, **options: Any) -> tuple[nn.Module, nn.RMSNorm]:
@@ -76,11 +79,22 @@ def width_768_atol_1e_5(candidate: Candidate) -> Evidence:
     return _close(candidate, 1e-5)
 
 
-@rms_norm.check("There is a weight of ones, and no bias.", kind="contract")
+@rms_norm.check("There is a weight, and no bias.", kind="contract")
 def parameters(candidate: Candidate) -> Evidence:
-    layer = built(candidate, 5)
-    has_parameters(layer, weight=(5,))
-    return equivalent(weights_of(layer)["weight"], torch.ones(5), atol=0.0)
+    return has_parameters(built(candidate, 5), weight=(5,))
+
+
+@rms_norm.check("The weight starts from ones.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 5), transformer_layers.RMSNorm(5))
+
+
+@rms_norm.check("Without an eps, it is 1e-6.", kind="start")
+def default_eps(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, 5)
+    x = 3e-4 * _rows(5)  # a mean square of 1e-7
+    theirs.eps = 1e-6
+    return equivalent(ours(x), theirs(x), atol=1e-11)
 
 
 @rms_norm.check("At width 5, with eps = 0.1 and random weights, the values in float64 are torch's.")
@@ -117,11 +131,21 @@ def half_precision(candidate: Candidate) -> Evidence:
     x = (600 * torch.randn(3, 4, 7)).half()
     expected = functional.rms_norm(x.double(), (7,)).half()
     # Values up to sqrt(7): a rounding error of 1e-3 in the result.
-    return equivalent(built(candidate, 7).half()(x), expected, atol=4e-3)
+    return equivalent(built(candidate, 7, eps=1e-6).half()(x), expected, atol=4e-3)
 
 
 @rms_norm.check("In bfloat16, rows are normalized in float32, and rounded once.")
 def bfloat16(candidate: Candidate) -> Evidence:
     x = torch.randn(3, 4, 7).bfloat16()
     exact = functional.rms_norm(x.double(), (7,), eps=1e-6)
-    return rounded_once(built(candidate, 7).bfloat16()(x), exact, atol=1e-6)
+    return rounded_once(built(candidate, 7, eps=1e-6).bfloat16()(x), exact, atol=1e-6)
+
+
+probe(
+    rms_norm,
+    Probing(
+        pair=lambda candidate: _pair(candidate, 5, eps=0.1),
+        inputs=lambda batch, seq: (randn64(batch, seq, 5) + 0.5,),
+        narrow=lambda candidate: (*_pair(candidate, 1, eps=0.1), (randn64(3, 2, 1),)),
+    ),
+)

@@ -141,6 +141,35 @@ def minus_ten_thousand(query: Tensor, key: Tensor, mask: Tensor | None = None) -
 
 
 @attention_weights.wrong(
+    "set blocked scores to -inf: multiplied by the mask they are 0, which can be far above all "
+    "allowed ones.",
+    published="allennlp 2.10.1, allennlp/nn/util.py, masked_softmax",
+)
+def masked_softmax_over_zeros(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Multiplies scores by the mask, takes the softmax, and divides what is left by its sum."""
+    scores = _scaled_scores(query, key)
+    if mask is None:
+        return scores.softmax(-1).to(query.dtype)
+    _require_boolean(mask)
+    weights = (scores * mask).softmax(-1) * mask
+    return (weights / (weights.sum(-1, keepdim=True) + 1e-13)).to(query.dtype)
+
+
+@attention_weights.wrong(
+    "subtract the largest score before exp, or call softmax: exp(800) is infinite.",
+    name="exp without the maximum",
+)
+def bare_exp(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Divides exp by its sum."""
+    exp = _scaled_scores(query, key).exp()
+    if mask is not None:
+        _require_boolean(mask)
+        exp = exp.masked_fill(~mask, 0.0)
+    total = exp.sum(-1, keepdim=True)
+    return (exp / total.masked_fill(total == 0, 1.0)).to(query.dtype)
+
+
+@attention_weights.wrong(
     "set blocked scores to -inf: float16 has no number as small as -1e9.",
     name="-1e9 for -inf",
     published="the Annotated Transformer, the_annotated_transformer.py",

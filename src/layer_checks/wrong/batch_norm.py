@@ -246,3 +246,68 @@ class StatisticsInBfloat16(_BatchNorm1d):
 
     def wide(self, x: Tensor) -> Tensor:
         return x.float() if x.dtype == torch.float16 else x
+
+
+@batch_norm_1d.wrong(
+    "with momentum=None, average the variance as the mean: give both the share 1/k.",
+    name="momentum=None of the mean alone",
+)
+class MomentumNoneOfTheMean(_BatchNorm1d):
+    """Averages the mean, and gives each variance a tenth."""
+
+    def update(self, mean: Tensor, var: Tensor) -> None:
+        before = self.running_var.clone()
+        super().update(mean, var)
+        share = 0.1 if self.momentum is None else self.momentum
+        self.running_var.copy_(before.lerp(var.to(before.dtype), share))
+
+
+@batch_norm_1d.wrong("count the batches: with momentum=None each share is 1 / their number.")
+class BatchesNotCounted(_BatchNorm1d):
+    """Counts in an attribute, and leaves num_batches_tracked at 0."""
+
+    batches = 0
+
+    def share(self) -> float:
+        return 1 / self.batches if self.momentum is None else self.momentum
+
+    def update(self, mean: Tensor, var: Tensor) -> None:
+        self.batches += 1
+        super().update(mean, var)
+        self.num_batches_tracked.zero_()
+
+
+@batch_norm_1d.wrong(
+    "update the running averages under no_grad, or detach: they keep the graph of every batch.",
+    published="labml, labml_nn/normalization/batch_norm/__init__.py",
+)
+class RunningAveragesKeepTheGraph(_BatchNorm1d):
+    """Averages means and variances with their graphs."""
+
+    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.training:
+            return self.running_mean, self.running_var
+        with torch.no_grad():
+            self.num_batches_tracked += 1
+        share, mean = self.share(), self.mean(x)
+        stored = self.stored_variance(x).to(self.running_var.dtype)
+        self.running_mean = (1 - share) * self.running_mean + share * mean.to(stored.dtype)
+        self.running_var = (1 - share) * self.running_var + share * stored
+        return mean, self.variance(x)
+
+
+@batch_norm_1d.wrong("let eps be 1e-5 unless it is given.")
+class AnotherDefaultEps(_BatchNorm1d):
+    """Has another default for eps."""
+
+    def __init__(self, num_features: int, eps: float = 1e-3, momentum: float | None = 0.1) -> None:
+        super().__init__(num_features, eps, momentum)
+
+
+@batch_norm_1d.wrong("let the running variance start from ones.")
+class RunningVarianceStartsFromZeros(_BatchNorm1d):
+    """Starts from a running variance of zeros."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
+        super().__init__(num_features, eps, momentum)
+        self.running_var.zero_()

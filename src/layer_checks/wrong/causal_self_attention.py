@@ -262,3 +262,26 @@ class HeadsNotChecked(_CausalSelfAttention):
 
     def require(self, d_model: int, num_heads: int) -> None:
         pass
+
+
+@causal_self_attention.wrong(
+    "drop the result once: what is kept is divided by 1 - p a single time."
+)
+class ResultDroppedTwice(_CausalSelfAttention):
+    """Drops the result, and drops it again."""
+
+    def drop_result(self, x: Tensor) -> Tensor:
+        return self.dropout(self.dropout(x))
+
+
+@causal_self_attention.wrong(
+    "draw the initial weights with standard deviation 0.02, and let biases be zeros.",
+    name="initialized as nn.Linear",
+)
+class InitializedAsLinear(_CausalSelfAttention):
+    """Starts from weights whose size depends on the width."""
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.1) -> None:
+        super().__init__(d_model, num_heads, dropout)
+        for weight in (self.c_attn.get_parameter("weight"), self.c_proj.get_parameter("weight")):
+            nn.init.kaiming_uniform_(weight, a=math.sqrt(5), mode="fan_out")

@@ -278,3 +278,46 @@ class PreDropoutInEvaluation(_PreNorm):
 
     def drop(self, x: Tensor) -> Tensor:
         return functional.dropout(x, self.dropout.p)
+
+
+_STREAM_ADVICE = "drop what is added to the stream, not the stream: in twelve blocks 28 % is left."
+_TWICE_ADVICE = "drop what a sub-layer gives once: the feed-forward network does so itself."
+_BERT = "codertimo/BERT-pytorch, bert_pytorch/model/transformer.py"
+
+
+@transformer_encoder_layer.wrong(_STREAM_ADVICE)
+class ResidualStreamDropped(_PostNorm):
+    """Drops the result of the layer, stream and all."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return self.drop(super().forward(x, mask))
+
+
+@transformer_encoder_layer.wrong(_TWICE_ADVICE, published=_BERT)
+class FeedForwardDroppedTwice(_PostNorm):
+    """Drops what the feed-forward network has dropped already."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        x = self.norm1(x + self.attend(x, mask))
+        return self.norm2(x + self.drop(self.feed_forward(x)))
+
+
+@pre_norm_transformer_encoder_layer.wrong(
+    _STREAM_ADVICE, name="residual stream dropped", published=_BERT
+)
+class PreResidualStreamDropped(_PreNorm):
+    """Drops the result of the layer, stream and all."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return self.drop(super().forward(x, mask))
+
+
+@pre_norm_transformer_encoder_layer.wrong(
+    _TWICE_ADVICE, name="feed forward dropped twice", published=_BERT
+)
+class PreFeedForwardDroppedTwice(_PreNorm):
+    """Drops what the feed-forward network has dropped already."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        x = x + self.attend(self.norm1(x), mask)
+        return x + self.drop(self.feed_forward(self.norm2(x)))

@@ -115,6 +115,47 @@ class DropoutInside(_Positionwise):
         return y
 
 
+@positionwise_feed_forward.wrong(
+    "drop the result once: what is kept is divided by 1 - p a single time.",
+    published="codertimo/BERT-pytorch, bert_pytorch/model/transformer.py: in the network, and in "
+    "the sub-layer around it",
+)
+class DroppedTwice(_Positionwise):
+    """Drops the result, and drops it again."""
+
+    def drop(self, y: Tensor) -> Tensor:
+        return super().drop(super().drop(y))
+
+
+@positionwise_feed_forward.wrong("apply dropout to the result in training.", name="dropout ignored")
+class PositionwiseDropoutIgnored(_Positionwise):
+    """Takes the argument and does not use it."""
+
+    def drop(self, y: Tensor) -> Tensor:
+        return y
+
+
+@positionwise_feed_forward.wrong("drop a tenth unless dropout is given.")
+class DropsHalfByDefault(_Positionwise):
+    """Has another default for dropout."""
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.5) -> None:
+        super().__init__(d_model, d_ff, dropout)
+
+
+@positionwise_feed_forward.wrong(
+    "leave the weights as nn.Linear draws them.", name="initialized as GPT-2's"
+)
+class InitializedAsGPT2(_Positionwise):
+    """Starts from a standard deviation of 0.02, and from biases of zeros."""
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.1) -> None:
+        super().__init__(d_model, d_ff, dropout)
+        for linear in (self.linear1, self.linear2):
+            nn.init.normal_(linear.weight, std=0.02)
+            nn.init.zeros_(linear.bias)
+
+
 @positionwise_feed_forward.wrong("map each position by itself.")
 class PositionsMixed(_Positionwise):
     """Maps the mean of all positions."""
@@ -232,3 +273,27 @@ class ResidualInside(_FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         return x + super().forward(x)
+
+
+@feed_forward.wrong(
+    "drop the result once: what is kept is divided by 1 - p a single time.", name="dropped twice"
+)
+class GPT2DroppedTwice(_FeedForward):
+    """Drops the result, and drops it again."""
+
+    def drop(self, y: Tensor) -> Tensor:
+        return super().drop(super().drop(y))
+
+
+@feed_forward.wrong(
+    "drop the result, not the activations.",
+    name="dropout inside",
+)
+class GPT2DropoutInside(_FeedForward):
+    """Drops the activations in place of the result."""
+
+    def activated(self, h: Tensor) -> Tensor:
+        return functional.dropout(super().activated(h), self.dropout, self.training)
+
+    def drop(self, y: Tensor) -> Tensor:
+        return y

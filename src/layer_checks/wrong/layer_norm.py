@@ -163,3 +163,58 @@ class StatisticsInBfloat16(_LayerNorm):
 
     def wide(self, x: Tensor) -> Tensor:
         return x.float() if x.dtype == torch.float16 else x
+
+
+@layer_norm.wrong("add the eps that is asked for.")
+class EpsIgnored(_LayerNorm):
+    """Takes the argument and adds 1e-5 all the same."""
+
+    def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
+        super().__init__(d_model, 1e-5, bias)
+
+
+@layer_norm.wrong(
+    "let eps be 1e-5 unless it is given.",
+    published="the Annotated Transformer, the_annotated_transformer.py, eps=1e-6",
+)
+class AnotherDefaultEps(_LayerNorm):
+    """Has another default for eps."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6, bias: bool = True) -> None:
+        super().__init__(d_model, eps, bias)
+
+
+@layer_norm.wrong(
+    "multiply by the weight, or let it start from zeros: 1 + weight with a weight of ones doubles "
+    "every row.",
+    name="1 + weight",
+    published="transformers 5.23, models/nemotron/modeling_nemotron.py, NemotronLayerNorm1P",
+)
+class OnePlusWeight(_LayerNorm):
+    """Multiplies by 1 + weight, whose weight starts from ones."""
+
+    def affine(self, x_hat: Tensor) -> Tensor:
+        y = (1 + self.weight) * x_hat
+        return y if self.bias is None else y + self.bias
+
+
+@layer_norm.wrong("let the weight start from ones: with zeros no gradient passes.")
+class WeightStartsFromZeros(_LayerNorm):
+    """Starts from a weight of zeros."""
+
+    def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
+        super().__init__(d_model, eps, bias)
+        nn.init.zeros_(self.weight)
+
+
+@layer_norm.wrong(
+    "let the gradient flow through the mean and the variance: no detach, no .data.",
+    published="TinyTorch, LayerNorm",
+)
+class StatisticsDetached(_LayerNorm):
+    """Takes the mean and the variance for constants."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = self.wide(x)
+        centered = wide - wide.mean(dim=-1, keepdim=True).detach()
+        return self.affine(centered / self.deviation(centered, x).detach()).to(x.dtype)

@@ -59,6 +59,12 @@ def past_left_out(seq: int, past: int = 0) -> Tensor:
     return _square(seq, seq, 0)
 
 
+@causal_mask.wrong("cut the queries out of the square by rows: its last `seq` rows, all columns.")
+def cut_by_columns(seq: int, past: int = 0) -> Tensor:
+    """Cuts the last columns out of the square of all positions."""
+    return _square(past + seq, past + seq, 0)[:seq, -seq:]
+
+
 @causal_mask.wrong("return booleans, not 0 and -inf.")
 def to_be_added(seq: int, past: int = 0) -> Tensor:
     """Holds 0 and -inf."""

@@ -78,14 +78,15 @@ def _with_weights(weights: Candidate) -> type[nn.Module]:
     return WrongMultiHeadAttention
 
 
-# Half precision is settled where the weights are: in a layer the projections decide. The wrong
-# axis is d_model here, below.
+# Half precision and exp are settled where the weights are: in a layer the projections decide. The
+# wrong axis is d_model here, below.
 for version in attention_weights.wrong_versions:
     if version.name not in (
         "scaled after the product",
         "softmax in bfloat16",
         "-1e9 for -inf",
         "root of the wrong axis",
+        "exp without the maximum",
     ):
         multi_head_attention.same_mistake(version, _with_weights(version.layer))
 
@@ -177,7 +178,8 @@ class TwoAxesReadAsBatchAndKey(_MultiHeadAttention):
 
 @multi_head_attention.wrong(
     "drop in training only: pass the training flag.",
-    published="torch.nn.functional.scaled_dot_product_attention drops whenever dropout_p is not 0",
+    published="torch.nn.functional.scaled_dot_product_attention drops whenever dropout_p is not 0: "
+    "MONAI 1.6.1, monai/networks/blocks/selfattention.py",
 )
 class DropoutInEvaluation(_MultiHeadAttention):
     """Drops whether it trains or not."""
@@ -245,3 +247,66 @@ class BiasAlways(_MultiHeadAttention):
         self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__(d_model, num_heads, dropout)
+
+
+@multi_head_attention.wrong(
+    "use what the mask holds: that there is one does not make it causal.",
+    name="any mask taken for causal",
+    published="whisper 20250625, whisper/model.py, MultiHeadAttention.qkv_attention",
+)
+class AnyMaskIsCausal(_MultiHeadAttention):
+    """Lets each query see the keys up to its own place, whatever the mask holds."""
+
+    def over_heads(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return mask.new_ones(query.shape[-2], key.shape[-2]).tril()
+
+
+@multi_head_attention.wrong("project the queries with query_proj, and the keys with key_proj.")
+class KeyBeforeQuery(_MultiHeadAttention):
+    """Exchanges the projections of queries and keys."""
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        self.query_proj, self.key_proj = self.key_proj, self.query_proj
+        try:
+            return super().forward(query, key, value, mask)
+        finally:
+            self.query_proj, self.key_proj = self.key_proj, self.query_proj
+
+
+@multi_head_attention.wrong("drop attention weights alone; the layer around it drops the result.")
+class ResultDroppedToo(_MultiHeadAttention):
+    """Drops the result as well as the weights."""
+
+    def projected(self, output: Tensor, query: Tensor) -> Tensor:
+        projected = super().projected(output, query)
+        return functional.dropout(projected, self.dropout, self.training)
+
+
+@multi_head_attention.wrong(
+    "leave the projections as nn.Linear draws them.",
+    name="initialized as nn.MultiheadAttention",
+    published="torch, nn.MultiheadAttention, where it is meant",
+)
+class InitializedByXavier(_MultiHeadAttention):
+    """Starts from biases of zeros, and from weights within other bounds."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+        for projection in (self.query_proj, self.key_proj, self.value_proj, self.output_proj):
+            nn.init.xavier_uniform_(projection.weight)
+            if projection.bias is not None:
+                nn.init.zeros_(projection.bias)
+
+
+@multi_head_attention.wrong("drop nothing unless dropout is given.", name="drops by default")
+class DropsByDefault(_MultiHeadAttention):
+    """Has another default for dropout."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.1, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)

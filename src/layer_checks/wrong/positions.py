@@ -53,6 +53,34 @@ def exponent_doubled_twice(seq: int, d_model: int, *, dtype: torch.dtype | None 
     return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
 
 
+@sinusoidal_positions.wrong(
+    "the exponent of pair i is 2i/d_model: with d/2 - 1 in place of d/2 the last pair is 10000 "
+    "itself.",
+    name="timescales by d/2 - 1",
+    published="whisper 20250625, whisper/model.py, sinusoids; transformers, "
+    "models/m2m_100/modeling_m2m_100.py; tensor2tensor, layers/common_attention.py",
+)
+def timescales_by_one_less(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Divides by one pair less."""
+    pairs = (d_model + 1) // 2
+    exponents = torch.arange(pairs, dtype=torch.float64) / max(pairs - 1, 1)
+    angles = torch.arange(seq, dtype=torch.float64)[:, None] / 10000.0**exponents
+    return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
+
+
+@sinusoidal_positions.wrong(
+    "the exponent of pair i is 2i/d_model: columns 2i and 2i + 1 are both of pair i.",
+    name="both exponents doubled",
+    published="SamLynnEvans/Transformer, Embed.py",
+)
+def doubled_column_numbers(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Doubles the number of each column, also that of the cosine."""
+    pos = torch.arange(seq, dtype=torch.float64)[:, None]
+    columns = torch.arange(d_model + d_model % 2, dtype=torch.float64)
+    angles = pos / 10000.0 ** (2 * columns / d_model)
+    return _interleaved(angles[:, 0::2].sin(), angles[:, 1::2].cos(), d_model, dtype)
+
+
 @sinusoidal_positions.wrong("the base is 10000.")
 def base_1000(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Lacks a zero."""

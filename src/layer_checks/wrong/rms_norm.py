@@ -121,3 +121,31 @@ class StatisticsInBfloat16(_RMSNorm):
 
     def wide(self, x: Tensor) -> Tensor:
         return x.float() if x.dtype == torch.float16 else x
+
+
+@rms_norm.wrong("add the eps that is asked for.")
+class EpsIgnored(_RMSNorm):
+    """Takes the argument and adds 1e-6 all the same."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__(d_model, 1e-6)
+
+
+@rms_norm.wrong("let eps be 1e-6 unless it is given; LayerNorm's is 1e-5.")
+class AnotherDefaultEps(_RMSNorm):
+    """Has another default for eps."""
+
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__(d_model, eps)
+
+
+@rms_norm.wrong(
+    "take the mean of the squares, not the variance, which subtracts the squared mean.",
+    name="variance for mean square",
+    published="timm 1.0.9, timm/layers/fast_norm.py, rms_norm",
+)
+class VarianceForMeanSquare(_RMSNorm):
+    """Divides by the standard deviation, and subtracts nothing."""
+
+    def mean_square(self, x: Tensor) -> Tensor:
+        return x.var(dim=-1, keepdim=True)

@@ -1,0 +1,85 @@
+"""The values that parameters start from."""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from layer_checks.candidates import counterparts, weights_of
+from layer_checks.evidence import Evidence, holds
+from transformer_layers import BatchNorm1d, Conv1D, LayerNorm, RMSNorm
+
+_GAINS = LayerNorm, RMSNorm, BatchNorm1d, nn.LayerNorm
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a parameter starts from: one value, or draws with a mean of 0.
+
+    Attributes:
+        value: The value; None if it is drawn.
+        std: The standard deviation of the draws.
+        bound: The largest absolute value that is drawn.
+    """
+
+    value: float | None = None
+    std: float = 0.0
+    bound: float = math.inf
+
+
+def starts_as(layer: nn.Module, right: nn.Module) -> Evidence:
+    """Checks the initial values of all parameters, against what the parts of a right layer ask for.
+
+    Gains start from ones and biases of norms from zeros; a `Conv1D` from a standard deviation of
+    0.02 and zeros, an `nn.Linear` from a uniform distribution up to 1/√in_features.
+
+    Args:
+        layer: The candidate, as it is built.
+        right: A layer of the same sizes, whose parts and names of parameters count.
+
+    Returns:
+        How many parameters were compared.
+
+    Raises:
+        AssertionError: If one starts from something else, or none has a counterpart.
+    """
+    expected, parameters = _starts(right), dict(layer.named_parameters())
+    known = counterparts(layer, weights_of(right))
+    wrong = [
+        f"{name} {found}"
+        for name, known_as in known.items()
+        if (found := _what_is_wrong(parameters[name].detach().double(), expected[known_as]))
+    ]
+    if wrong or not known:
+        raise AssertionError(f"not equal: {', '.join(wrong) or 'no parameter has its name'}")
+    return holds(True, f"{len(known)} parameters start as they should")
+
+
+def _starts(right: nn.Module) -> dict[str, Start]:
+    starts: dict[str, Start] = {}
+    for path, part in right.named_modules():
+        of_part = {}
+        if isinstance(part, nn.Linear):
+            bound = 1 / math.sqrt(part.in_features)
+            of_part = dict.fromkeys(
+                ("weight", "bias"), Start(std=bound / math.sqrt(3), bound=bound)
+            )
+        elif isinstance(part, Conv1D):
+            of_part = {"weight": Start(std=0.02), "bias": Start(0.0)}
+        elif isinstance(part, _GAINS):
+            of_part = {"weight": Start(1.0), "bias": Start(0.0)}
+        starts |= {f"{path}.{name}".lstrip("."): start for name, start in of_part.items()}
+    return starts
+
+
+def _what_is_wrong(values: Tensor, start: Start) -> str:
+    """In a few words; nothing where the values are as they should be."""
+    if start.value is not None:
+        differs = bool((values != start.value).any())
+        return f"not all {start.value:g}" if differs else ""
+    found = float(values.square().mean().sqrt())
+    # Six standard errors of a normal distribution's; a uniform one has smaller ones.
+    if abs(found / start.std - 1) > 6 / math.sqrt(2 * values.numel()):
+        return f"deviates by {found:.2g} against {start.std:.2g}"
+    largest = float(values.abs().max())
+    return f"up to {largest:.2g} against {start.bound:.2g}" if largest > start.bound else ""
