@@ -43,8 +43,8 @@ def unfolded(report: object) -> str:
 def test_the_report_of_the_right_layer() -> None:
     report = check("LayerNorm", LayerNorm)
     assert repr(report) == (
-        "LayerNorm: the law holds, 8 of 8\n"
-        "held    parameters: equal, tolerance 0\n"
+        "LayerNorm: the law holds, 10 of 10\n"
+        "the law\n"
         "held    values: equal, tolerance 1e-12\n"
         "held    gradients: equal, tolerance 1e-11\n"
         "held    large mean: equal, tolerance 0.001\n"
@@ -52,15 +52,20 @@ def test_the_report_of_the_right_layer() -> None:
         "held    constant row: equal, tolerance 1e-12\n"
         "held    half precision: equal, tolerance 0.004\n"
         "held    bfloat16: equal, tolerance 0.0001 + 0.00395 * |expected|\n"
-        "held    input unchanged: the inputs are unchanged\n"
         "held    called again: equal, tolerance 1e-06\n"
         "held    sizes of one: equal, tolerance 1e-11\n"
+        "held    sizes of values: equal, tolerance 1e-07\n"
+        "the contract\n"
+        "held    parameters: weight (5,), bias (5,)\n"
+        "held    input unchanged: the inputs are unchanged\n"
         "held    empty batch: (0, 4, 5)\n"
         "held    layout in memory: equal, tolerance 1e-06\n"
-        "held    sizes of values: equal, tolerance 1e-07\n"
         "held    half precisions: equal, tolerance 0.1\n"
         "held    no graph kept: no graph is kept\n"
-        "held    copies: equal, tolerance 0"
+        "held    copies: equal, tolerance 0\n"
+        "the start\n"
+        "held    initial values: 2 parameters start as they should\n"
+        "held    default eps: equal, tolerance 1e-11"
     )
     assert report
     assert (len(report.passed), report.failed, report.behaves_like) == (19, (), None)
@@ -70,12 +75,12 @@ def test_the_report_of_a_wrong_version() -> None:
     version = wrong_version("LayerNorm", "variance not biased")
     report = check("LayerNorm", version.layer)
     lines = unfolded(report).splitlines()
-    assert lines[0] == "LayerNorm: the law fails, 5 of 8"
+    assert lines[0] == "LayerNorm: the law fails, 7 of 10; the start fails, 1 of 2"
     assert re.fullmatch(r"failed  values: largest difference 0\.\d\d, tolerance 1e-12", lines[2])
     assert re.fullmatch(
         r"failed  gradients: gradient of (input 0|parameter weight): largest difference "
         r"\d\.?\d*, tolerance 1e-11",
-        lines[5],
+        lines[3],
     )
     assert lines[-1] == (
         "behaves like: variance not biased - divide the sum of squares by n, not by n - 1 "
@@ -83,11 +88,11 @@ def test_the_report_of_a_wrong_version() -> None:
     )
     assert not report
     assert report.behaves_like is version
-    assert report.failed[1] == Result(
+    assert report.failed[1] == Result(  # the first is of the start
         "values",
         "At width 5, with eps = 0.1 and random weights, the values in float64 are torch's.",
         False,
-        lines[4].removeprefix("failed  values: "),
+        lines[2].removeprefix("failed  values: "),
     )
 
 
@@ -253,7 +258,7 @@ class Interrupted(LayerNorm):
             NeedsMore,
             "failed  LayerNorm(d_model, eps=1e-5, bias=True): TypeError: NeedsMore.__init__() "
             "missing 1 required positional argument: 'groups'\n"
-            "not run 8 checks, which need this first",
+            "not run 19 checks, which need this first",
         ),
         (lambda *args, **kwargs: 3, "bias=True): not a torch.nn.Module but int"),
         (7, "TypeError: 'int' object is not callable"),
