@@ -62,7 +62,7 @@ def test_the_report_of_the_right_layer() -> None:
         "held    layout in memory: equal, tolerance 1e-06\n"
         "held    half precisions: equal, tolerance 0.1\n"
         "held    no graph kept: no graph is kept\n"
-        "held    copies: equal, tolerance 0\n"
+        "held    copies: equal, tolerance 1e-06\n"
         "the start\n"
         "held    initial values: 2 parameters start as they should\n"
         "held    default eps: equal, tolerance 1e-11"
