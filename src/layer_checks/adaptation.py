@@ -33,7 +33,8 @@ class Adapted:
         extras: Further arguments of its constructor.
 
     Attributes:
-        notes: What was done, in words, without repetition: what the contract is not.
+        how: With what it is built, and called, where the book's layer is not.
+        others: What else was done, in words.
         remarks: What is worth saying, and breaks no contract.
         clones: Whether it is given copies of its inputs.
         mask: How masks are handed over, a key of `MASKS`; None for as they are.
@@ -51,7 +52,8 @@ class Adapted:
         self.ours = signature_of(right)
         self.ours_called = signature_of(right.forward) if self.is_class else self.ours
         self.norm_first = layer.name.startswith("PreNorm")
-        self.notes: dict[str, None] = {}
+        self.how: dict[str, dict[str, None]] = {"built": {}, "called": {}}
+        self.others: dict[str, None] = {}
         self.remarks: dict[str, None] = {}
         self.clones = self.edits = False
         self.mask: str | None = None
@@ -75,7 +77,18 @@ class Adapted:
 
     def note(self, text: str) -> None:
         """Says something once."""
-        self.notes[text] = None
+        self.others[text] = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done, in words, without repetition: what the contract is not."""
+        how = [f"{verb} with {', '.join(items)}" for verb, items in self.how.items() if items]
+        return (*how, *self.others)
+
+    def forget(self) -> None:
+        """Takes back what was said."""
+        for said in (*self.how.values(), self.others, self.remarks):
+            said.clear()
 
     def _built(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         theirs = signature_of(self.candidate)
@@ -91,8 +104,7 @@ class Adapted:
             if name in theirs.parameters and name not in given and name not in call.kwargs
         }
         built = self.candidate(*call.args, **call.kwargs)
-        if call.notes:
-            self.note(f"built with {', '.join(call.notes)}")
+        self.how["built"] |= dict.fromkeys(call.notes)
         for name, value in call.missing.items():
             self._set(built, name, value)
         return built
@@ -150,8 +162,7 @@ class Adapted:
             if value is not None:
                 raise CannotTakeError(f"its call takes no {name}")
         if module is not None or call.kwargs:
-            if call.notes:
-                self.note(f"called with {', '.join(call.notes)}")
+            self.how["called"] |= dict.fromkeys(call.notes)
         return tuple(call.args), call.kwargs
 
     def _copied(

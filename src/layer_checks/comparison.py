@@ -163,6 +163,8 @@ def _as_tensor(value: Comparable) -> Tensor:
         return value.detach().resolve_conj().cpu()
     if not _is_plain(value):
         return torch.as_tensor(value).cpu()
+    if isinstance(value, list | tuple):  # torch warns of numbers with a history
+        value = [each.detach() if isinstance(each, Tensor) else each for each in value]
     tensor = torch.tensor(value)
     if tensor.is_floating_point():
         return torch.tensor(value, dtype=torch.float64)

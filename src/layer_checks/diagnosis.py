@@ -164,8 +164,7 @@ class _Diagnosis:
             form = plain
         if form is plain or not self._is_better(form, as_is, loaded):
             form = self._in_single(plain, as_is)
-            adapted.notes.clear()
-            adapted.remarks.clear()
+            adapted.forget()
         else:
             form = self._in_single(form, None)
             self.found.matching = str(form.match) if form.match else self.found.matching
@@ -281,7 +280,7 @@ class _Diagnosis:
         adapted.mask = best
         for meaning, text in MASKS.items():
             if meaning != best:
-                adapted.notes.pop(text, None)
+                adapted.others.pop(text, None)
         return form
 
     def _is_better(self, form: _Form, as_is: Sequence[Result], loaded: "_Loaded | None") -> bool:

@@ -108,8 +108,6 @@ class Report:
             results = self._of(kind)
             lines += [name] if several and results else []
             lines += map(repr, results)
-        if self.not_run:
-            lines.append(f"not run {self.not_run} checks, which need this first")
         lines += self._remarks()
         return "\n".join(wrapped(line, indent=8) for line in lines)
 
@@ -118,11 +116,13 @@ class Report:
         return as_html(self.headline, kinds, self._remarks(look_first=False))
 
     def _remarks(self, look_first: bool = True) -> list[str]:
-        remarks = [f"weights {self.matching}"] if self.matching else []
+        remarks = []
+        if self.not_run:
+            needed = ", which need this first" if not any(self.passed) else ""
+            remarks.append(f"not run {self.not_run} checks{needed}")
+        remarks += [f"weights {self.matching}"] if self.matching else []
         told = "; ".join(result.text for result in self.results if result.name == "arguments")
         remarks += [f"note    {note}" for note in self.notes if note not in told]
-        if self.not_run and self.results and self.results[0].held:
-            remarks.append(f"not run {self.not_run} checks")
         first = next((result for result in (*self.law, *self.failed) if not result.held), None)
         if look_first and first is not None and not self.not_run:
             at = f" It differs {first.where}." if first.where else ""

@@ -60,7 +60,7 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
 def failure(error: AssertionError) -> str:
     """What went wrong, in one line."""
     lines = str(error).strip().splitlines()
-    return lines[0].removeprefix("not equal: ") if lines else error_line(error)
+    return shortened(lines[0].removeprefix("not equal: ") if lines else error_line(error))
 
 
 def where_of(error: AssertionError) -> str:

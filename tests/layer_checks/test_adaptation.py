@@ -312,7 +312,8 @@ class TestInstances:
     def test_scripted(self) -> None:
         report = check("LayerNorm", torch.jit.script(nn.LayerNorm(8)))
         assert report, report
-        assert report.not_run == 8
+        assert report.not_run >= 8
+        assert repr(report).count("not run") == 1
         assert "its class cannot be built anew: pass a function that builds it" in report.notes
 
 
