@@ -81,4 +81,4 @@ def stub(*names: str, instead: bool = False) -> None:
         instead: Whether they stand in for packages that are there, too.
     """
     finder = _Finder(names)
-    sys.meta_path.insert(0 if instead else len(sys.meta_path), finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0 if instead else len(sys.meta_path), finder)

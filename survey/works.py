@@ -396,7 +396,12 @@ def _whisper_norm() -> Any:
 def _espnet_norm() -> Any:
     from espnet.nets.pytorch_backend.transformer.layer_norm import LayerNorm
 
-    return renamed(lambda d_model, eps=1e-12: LayerNorm(d_model), **_norm())
+    def make(d_model: int, eps: float = 1e-12) -> nn.Module:
+        norm = LayerNorm(d_model)
+        norm.eps = eps  # an attribute, and no argument
+        return norm
+
+    return renamed(make, **_norm())
 
 
 @surveyed("OpenNMT-py", "RMSNorm", "modules.rmsnorm.RMSNorm")
@@ -873,7 +878,7 @@ def _torchscale_attention() -> Any:
     "d2l",
     "MultiHeadAttention",
     "torch.MultiHeadAttention",
-    "variation",
+    "does not fit",
     "masks are lengths of keys; blocked scores are -1e6; no biases unless asked for",
 )
 def _d2l_attention() -> Any:
@@ -912,17 +917,6 @@ def _d2l() -> Any:
 def _d2l_positions() -> Any:
     d2l = _d2l()
     return _table(lambda seq, d_model: d2l.PositionalEncoding(d_model, 0.0, max(seq, 1)).P)
-
-
-@surveyed(
-    "d2l",
-    "BatchNorm1d",
-    "torch.batch_norm",
-    "does not fit",
-    "is a function that returns its averages; the class that keeps them is not in the package",
-)
-def _d2l_batch_norm() -> Any:
-    return _d2l().BatchNorm
 
 
 @surveyed(
@@ -1172,14 +1166,6 @@ def _palm() -> Any:
     return renamed(lambda d_model, eps=1e-5, bias=True: LayerNorm(d_model), weight="gamma")
 
 
-@surveyed("bitnet", "RMSNorm", "bitnet.bitlinear / RMSNorm of zetascale")
-def _bitnet() -> Any:
-    stub("torchvision", "einops_exts", "zetascale")
-    from bitnet.bitlinear import SimpleRMSNorm
-
-    return renamed(lambda d_model, eps=1e-6: SimpleRMSNorm(d_model))
-
-
 @surveyed(
     "ultralytics",
     "PositionwiseFeedForward",
@@ -1212,7 +1198,14 @@ def _ultralytics() -> Any:
     )
 
 
-@surveyed("karpathy/nanoGPT", "LayerNorm", "model.LayerNorm", place="karpathy-nanoGPT-3adf61e1")
+@surveyed(
+    "karpathy/nanoGPT",
+    "LayerNorm",
+    "model.LayerNorm",
+    "variation",
+    "eps is 1e-5, and cannot be chosen",
+    place="karpathy-nanoGPT-3adf61e1",
+)
 def _nanogpt_norm() -> Any:
     import nanogpt_model
 
@@ -1270,7 +1263,9 @@ def _nanogpt_attention() -> Any:
 def _nanogpt_mlp() -> Any:
     import nanogpt_model
 
-    def make(d_model: int, dropout: float = 0.1) -> nn.Module:
+    def make(d_model: int, d_ff: int | None = None, dropout: float = 0.1) -> nn.Module:
+        if d_ff not in (None, 4 * d_model):
+            raise TypeError(f"is four times as wide inside, not {d_ff}")
         return nanogpt_model.MLP(_nano_config(d_model, 1, dropout))
 
     return renamed(
