@@ -61,7 +61,7 @@ class _Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Finds a stub of a listed package, and of anything in it."""
-        if name in self.names or name.split(".")[0] in self.names:
+        if any(name == each or name.startswith(f"{each}.") for each in self.names):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
         return None
 
