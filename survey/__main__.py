@@ -114,34 +114,56 @@ def line(row: dict[str, Any]) -> str:
     return f"{title} [{row['reading']}]: {held} of {total} hold. {said}"
 
 
+def merged(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of layers that are declared today, newer ones first choice."""
+    newest = {_key(row): row for row in [*before, *after]}
+    declared = [described(entry) for entry in in_order(SURVEYED)]
+    return [{**newest[_key(entry)], **entry} for entry in declared if _key(entry) in newest]
+
+
+def _key(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["work"], row["layer"], row["path"], row["second"]
+
+
+def in_order(entries: list[Surveyed]) -> list[Surveyed]:
+    """Entries by work, and by version of it."""
+    return sorted(entries, key=lambda entry: (entry.work.lower(), entry.place))
+
+
 def main() -> None:
     """Runs the survey, writes it and prints it."""
     parser = argparse.ArgumentParser(prog="python -m survey", description=__doc__)
-    parser.add_argument("--only", default="", help="works whose name contains this; not written")
+    parser.add_argument("--only", nargs="*", default=[], help="works by name; not written")
     parser.add_argument("--layer", default="", help="only this layer; not written")
+    parser.add_argument("--update", action="store_true", help="write what --only chose, too")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     rows = []
     chosen = [
         entry
         for entry in SURVEYED
-        if options.only in entry.work and options.layer in ("", entry.layer)
+        if (not options.only or entry.work in options.only) and options.layer in ("", entry.layer)
     ]
-    chosen.sort(key=lambda entry: (entry.work.lower(), entry.place))
-    for _, entries in groupby(chosen, key=lambda entry: (entry.work, entry.place)):
+    for _, entries in groupby(in_order(chosen), key=lambda entry: (entry.work, entry.place)):
         for row in in_a_process(list(entries)):
             print(line(row), flush=True)
             rows.append(row)
-    if options.only or options.layer:
+    whole = not (options.only or options.layer)
+    if not whole and not options.update:
         return
     from survey.second import derived
 
+    second = derived({entry.work for entry in chosen})
+    if not whole:
+        before = json.loads(options.output.read_text())
+        rows = merged(before["rows"], rows)
+        second = {**before["second"], **second}
     written = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "rows": rows,
-        "second": derived(),
+        "second": second,
     }
     options.output.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
 

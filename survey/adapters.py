@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,13 +15,15 @@ class Adapted(nn.Module):
     Args:
         inner: The work's module.
         names: For each of our parameters where it is in theirs. `qkv.weight#1/3` is the second
-            third of the rows, and `.T` at the end takes the transpose. A parameter that they have
-            not is left out.
+            third of the rows; `.T` at the end takes the transpose, and `+1` is theirs and one. A
+            parameter that they have not is left out.
         call: Calls their module: it gets the module and our arguments.
         zeros: Names of their parameters that are to be zeros, and no parameters of ours.
         dtype: Of the parameters, if it is to be another than theirs.
         device: Where the parameters are to be, if elsewhere.
     """
+
+    inner: nn.Module
 
     def __init__(
         self,
@@ -35,15 +37,15 @@ class Adapted(nn.Module):
         super().__init__()
         object.__setattr__(self, "inner", inner)  # not a submodule: its parameters are ours
         self.names = dict(names)
-        self.call = call or (lambda module, *inputs: module(*inputs))
+        self.call = call or plainly
         theirs = dict(inner.named_parameters())
-        left = {place.split("#")[0].removesuffix(".T") for place in names.values()}
+        left = {_place(place).name for place in names.values()}
         if unknown := left - theirs.keys():
             raise ValueError(f"{type(inner).__name__} has no {unknown}; it has {list(theirs)}")
         for ours, place in self.names.items():
-            name, part, parts, transposed = _place(place)
-            value = theirs[name].detach().chunk(parts)[part]
-            value = value.T if transposed else value
+            where = _place(place)
+            value = theirs[where.name].detach().chunk(where.parts)[where.part] + where.offset
+            value = value.T if where.transposed else value
             _put(self, ours, nn.Parameter(value.clone().contiguous()))
         for name, parameter in theirs.items():
             if name in zeros:
@@ -56,9 +58,10 @@ class Adapted(nn.Module):
         """Calls the work's module with our parameters in the place of its own."""
         pieces: dict[str, dict[int, Tensor]] = {}
         for ours, place in self.names.items():
-            name, part, _, transposed = _place(place)
-            value = _get(self, ours)
-            pieces.setdefault(name, {})[part] = value.T if transposed else value
+            where = _place(place)
+            value = _get(self, ours) - where.offset
+            value = value.T if where.transposed else value
+            pieces.setdefault(where.name, {})[where.part] = value
         whole = {
             name: parts[0] if len(parts) == 1 else torch.cat([parts[i] for i in sorted(parts)])
             for name, parts in pieces.items()
@@ -75,7 +78,7 @@ class Adapted(nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> "Adapted":
         self.inner._apply(fn, recurse)
-        return super()._apply(fn, recurse)
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
 
 class _Caller(nn.Module):
@@ -89,11 +92,26 @@ class _Caller(nn.Module):
         return self.call(self.m, *inputs, **named)
 
 
-def _place(place: str) -> tuple[str, int, int, bool]:
-    transposed = place.endswith(".T")
-    name, _, part = place.removesuffix(".T").partition("#")
+def plainly(module: nn.Module, *inputs: Any, **named: Any) -> Any:
+    """Calls a module that takes no named arguments."""
+    if named:
+        raise TypeError(f"is not called with {', '.join(named)}")
+    return module(*inputs)
+
+
+class _Place(NamedTuple):
+    name: str
+    part: int
+    parts: int
+    transposed: bool
+    offset: int
+
+
+def _place(place: str) -> _Place:
+    transposed, offset = place.endswith(".T"), int(place.endswith("+1"))
+    name, _, part = place.removesuffix(".T").removesuffix("+1").partition("#")
     which, _, parts = part.partition("/")
-    return name, int(which or 0), int(parts or 1), transposed
+    return _Place(name, int(which or 0), int(parts or 1), transposed, offset)
 
 
 def _put(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
@@ -140,14 +158,10 @@ def with_call(
                 biased = kwargs.pop("bias", True)
             inner = make(*args, **kwargs)
             theirs = dict(inner.named_parameters())
-            known = {
-                name: place
-                for name, place in ours.items()
-                if place.split("#")[0].removesuffix(".T") in theirs
-            }
+            known = {name: place for name, place in ours.items() if _place(place).name in theirs}
             zeros = set()
             if not biased:  # theirs cannot be built without: they are zeros
-                zeros = {known.pop(name).split("#")[0] for name in list(known) if "bias" in name}
+                zeros = {_place(known.pop(name)).name for name in list(known) if "bias" in name}
             super().__init__(inner, known, call, zeros, dtype, device)
 
     return Layer

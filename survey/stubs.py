@@ -61,7 +61,7 @@ class _Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Finds a stub of a listed package, and of anything in it."""
-        if name in self.names or name.split(".")[0] in self.names:
+        if any(name == each or name.startswith(f"{each}.") for each in self.names):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
         return None
 
@@ -81,4 +81,4 @@ def stub(*names: str, instead: bool = False) -> None:
         instead: Whether they stand in for packages that are there, too.
     """
     finder = _Finder(names)
-    sys.meta_path.insert(0 if instead else len(sys.meta_path), finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0 if instead else len(sys.meta_path), finder)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from survey.adapters import additive, heads_of, packed, projections, renamed, with_call
+from survey.adapters import additive, heads_of, packed, plainly, projections, renamed, with_call
 from survey.definitions import surveyed
 from survey.stubs import stub
 
@@ -15,7 +15,9 @@ TIMESCALES = (
     "paper, and all sines stand before all cosines"
 )
 CONCATENATED = "all sines stand before all cosines: the paper's columns in another order"
-EXTRA_DROP = "drops after the activation and, or in place of, the result: a choice of many works"
+EVEN = "even widths only; angles in float32, off by 4e-5 and more where positions are large"
+LOW = "computes bfloat16 in bfloat16"
+WIDE = "computes in float32 whatever it is given"
 
 
 def _table(make: Any) -> Any:
@@ -36,14 +38,14 @@ def _elementwise(make: Any) -> Any:
 # ---------------------------------------------------------------- transformers
 
 
-@surveyed("transformers", "RMSNorm", "models.llama.LlamaRMSNorm")
+@surveyed("transformers", "RMSNorm", "models.llama.LlamaRMSNorm", note=WIDE)
 def _llama() -> Any:
     from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
     return renamed(LlamaRMSNorm, weight="weight")
 
 
-@surveyed("transformers", "RMSNorm", "models.t5.T5LayerNorm")
+@surveyed("transformers", "RMSNorm", "models.t5.T5LayerNorm", note=WIDE)
 def _t5() -> Any:
     from transformers.models.t5.modeling_t5 import T5LayerNorm
 
@@ -60,7 +62,7 @@ def _t5() -> Any:
 def _gemma() -> Any:
     from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 
-    return renamed(GemmaRMSNorm, weight="weight")
+    return renamed(GemmaRMSNorm, weight="weight+1")
 
 
 @surveyed(
@@ -77,7 +79,7 @@ def _nemotron() -> Any:
     def make(d_model: int, eps: float = 1e-5, bias: bool = True) -> nn.Module:
         return NemotronLayerNorm1P(d_model, eps, bias=bias)
 
-    return renamed(make, weight="weight", bias="bias")
+    return renamed(make, weight="weight+1", bias="bias")
 
 
 @surveyed("transformers", "LayerNorm", "models.convnext.ConvNextLayerNorm")
@@ -90,21 +92,31 @@ def _convnext() -> Any:
     return renamed(make, weight="weight", bias="bias")
 
 
-@surveyed("transformers", "Conv1D", "pytorch_utils.Conv1D")
+@surveyed(
+    "transformers",
+    "Conv1D",
+    "pytorch_utils.Conv1D",
+    note="a view: input that is not contiguous is an error",
+)
 def _conv1d() -> Any:
     from transformers.pytorch_utils import Conv1D
 
     return renamed(lambda nx, nf: Conv1D(nf, nx), weight="weight", bias="bias")
 
 
-@surveyed("transformers", "gelu_tanh", "activations.NewGELUActivation")
+@surveyed("transformers", "gelu_tanh", "activations.NewGELUActivation", note=LOW)
 def _gelu_new() -> Any:
     from transformers.activations import NewGELUActivation
 
     return _elementwise(NewGELUActivation)
 
 
-@surveyed("transformers", "gelu_tanh", "activations.FastGELUActivation")
+@surveyed(
+    "transformers",
+    "gelu_tanh",
+    "activations.FastGELUActivation",
+    note="its constant has ten digits",
+)
 def _gelu_fast() -> Any:
     from transformers.activations import FastGELUActivation
 
@@ -159,7 +171,9 @@ def _gpt2_attention() -> Any:
 
     names = [f"{each}.{kind}" for each in ("c_attn", "c_proj") for kind in ("weight", "bias")]
     return with_call(
-        make, lambda module, x: module(x)[0], **{name.replace(".", "__"): name for name in names}
+        make,
+        lambda module, *inputs, **named: plainly(module, *inputs, **named)[0],
+        **{name.replace(".", "__"): name for name in names},
     )
 
 
@@ -241,7 +255,13 @@ def _labml_batch_norm() -> Any:
     return Renamed
 
 
-@surveyed("labml-nn", "MultiHeadAttention", "transformers.mha.MultiHeadAttention")
+@surveyed(
+    "labml-nn",
+    "MultiHeadAttention",
+    "transformers.mha.MultiHeadAttention",
+    "variation",
+    "value and output always have a bias; a row without an allowed key is NaN",
+)
 def _labml_attention() -> Any:
     stub("labml", instead=True)  # its tracker has changed since
     from labml_nn.transformers.mha import MultiHeadAttention
@@ -280,7 +300,7 @@ def _labml_feed_forward() -> Any:
     )
 
 
-@surveyed("labml-nn", "sinusoidal_positions", "transformers.positional_encoding")
+@surveyed("labml-nn", "sinusoidal_positions", "transformers.positional_encoding", note=EVEN)
 def _labml_positions() -> Any:
     from labml_nn.transformers.positional_encoding import get_positional_encoding
 
@@ -320,15 +340,15 @@ def _x_layer_norm() -> Any:
     return renamed(lambda d_model, eps=1e-5, bias=True: LayerNorm(d_model), **_norm("gamma", None))
 
 
-@surveyed("torchtune", "RMSNorm", "modules.RMSNorm")
+@surveyed("torchtune", "RMSNorm", "modules.RMSNorm", note=WIDE)
 def _torchtune_rms() -> Any:
-    stub("torchao", "datasets", "torchdata", "omegaconf", "blobfile", "kagglehub")
+    stub("torchao", "sentencepiece", "datasets", "torchdata", "omegaconf", "blobfile", "kagglehub")
     from torchtune.modules.rms_norm import RMSNorm
 
     return renamed(RMSNorm, **_norm("scale", None))
 
 
-@surveyed("litgpt", "RMSNorm", "model.RMSNorm")
+@surveyed("litgpt", "RMSNorm", "model.RMSNorm", note=WIDE)
 def _litgpt_rms() -> Any:
     stub("lightning", "lightning_utilities", "jsonargparse", "litdata", "torchmetrics")
     from litgpt.model import RMSNorm
@@ -384,7 +404,7 @@ def _timm_gelu_tanh() -> Any:
     return _elementwise(GELUTanh)
 
 
-@surveyed("openai-whisper", "LayerNorm", "model.LayerNorm")
+@surveyed("openai-whisper", "LayerNorm", "model.LayerNorm", note=WIDE)
 def _whisper_norm() -> Any:
     stub("numba", "tiktoken", "more_itertools", "ffmpeg")
     from whisper.model import LayerNorm
@@ -396,10 +416,15 @@ def _whisper_norm() -> Any:
 def _espnet_norm() -> Any:
     from espnet.nets.pytorch_backend.transformer.layer_norm import LayerNorm
 
-    return renamed(lambda d_model, eps=1e-12: LayerNorm(d_model), **_norm())
+    def make(d_model: int, eps: float = 1e-12) -> nn.Module:
+        norm = LayerNorm(d_model)
+        norm.eps = eps  # an attribute, and no argument
+        return norm
+
+    return renamed(make, **_norm())
 
 
-@surveyed("OpenNMT-py", "RMSNorm", "modules.rmsnorm.RMSNorm")
+@surveyed("OpenNMT-py", "RMSNorm", "modules.rmsnorm.RMSNorm", note=WIDE)
 def _onmt_rms() -> Any:
     stub(
         "torchtext",
@@ -414,6 +439,7 @@ def _onmt_rms() -> Any:
         "fasttext",
         "spacy",
         "awq_ext",
+        "ahocorasick",
         "bitsandbytes",
     )
     from onmt.modules.rmsnorm import RMSNorm
@@ -421,7 +447,7 @@ def _onmt_rms() -> Any:
     return renamed(RMSNorm, **_norm(bias=None))
 
 
-@surveyed("torchscale", "RMSNorm", "component.rms_norm.RMSNorm")
+@surveyed("torchscale", "RMSNorm", "component.rms_norm.RMSNorm", note=WIDE)
 def _torchscale_rms() -> Any:
     stub("fairscale", "apex")
     from torchscale.component.rms_norm import RMSNorm
@@ -429,14 +455,14 @@ def _torchscale_rms() -> Any:
     return renamed(RMSNorm, **_norm(bias=None))
 
 
-@surveyed("diffusers", "RMSNorm", "models.normalization.RMSNorm")
+@surveyed("diffusers", "RMSNorm", "models.normalization.RMSNorm", note=WIDE)
 def _diffusers_rms() -> Any:
     from diffusers.models.normalization import RMSNorm
 
     return renamed(lambda d_model, eps=1e-6: RMSNorm(d_model, eps), **_norm(bias=None))
 
 
-@surveyed("curated-transformers", "RMSNorm", "layers.normalization.RMSNorm")
+@surveyed("curated-transformers", "RMSNorm", "layers.normalization.RMSNorm", note=WIDE)
 def _curated_rms() -> Any:
     stub("catalogue", "curated_tokenizers")
     from curated_transformers.layers.normalization import RMSNorm
@@ -444,7 +470,7 @@ def _curated_rms() -> Any:
     return renamed(lambda d_model, eps=1e-6: RMSNorm(d_model, eps=eps), **_norm(bias=None))
 
 
-@surveyed("curated-transformers", "gelu_tanh", "layers.activations.GELUNew")
+@surveyed("curated-transformers", "gelu_tanh", "layers.activations.GELUNew", note=LOW)
 def _curated_gelu() -> Any:
     stub("catalogue", "curated_tokenizers")
     from curated_transformers.layers.activations import GELUNew
@@ -464,7 +490,8 @@ def _xlstm_norm() -> Any:
     from xlstm.components.ln import LayerNorm
 
     return renamed(
-        lambda d_model, eps=1e-5, bias=True: LayerNorm(d_model, bias=bias, eps=eps), **_norm()
+        lambda d_model, eps=1e-5, bias=True: LayerNorm(d_model, bias=bias, eps=eps),
+        **_norm("weight+1"),
     )
 
 
@@ -476,14 +503,19 @@ def _open_clip_norm() -> Any:
     return renamed(lambda d_model, eps=1e-5: LayerNorm(d_model, eps), **_norm())
 
 
-@surveyed("fair-esm", "LayerNorm", "modules.ESM1LayerNorm")
+@surveyed(
+    "fair-esm",
+    "LayerNorm",
+    "modules.ESM1LayerNorm",
+    note="statistics in the dtype of its input: in float16 they overflow",
+)
 def _esm_norm() -> Any:
     from esm.modules import ESM1LayerNorm
 
     return renamed(ESM1LayerNorm, **_norm())
 
 
-@surveyed("fair-esm", "gelu", "modules.gelu")
+@surveyed("fair-esm", "gelu", "modules.gelu", note=LOW)
 def _esm_gelu() -> Any:
     from esm.modules import gelu
 
@@ -504,7 +536,7 @@ def _bert_pytorch_norm() -> Any:
     return renamed(lambda d_model, eps=1e-6: LayerNorm(d_model, eps), **_norm("a_2", "b_2"))
 
 
-@surveyed("bert-pytorch", "gelu_tanh", "model.utils.GELU")
+@surveyed("bert-pytorch", "gelu_tanh", "model.utils.GELU", note=LOW)
 def _bert_pytorch_gelu() -> Any:
     from bert_pytorch.model.utils.gelu import GELU
 
@@ -697,9 +729,9 @@ def _monai_mlp() -> Any:
     "speechbrain",
     "MultiHeadAttention",
     "nnet.attention.RoPEMHA",
-    "does not fit",
-    "has rotary positions, and a scale of d_model; and reads its weights one way where query, "
-    "key and value are equal and another way where they are not",
+    "defect",
+    "reads its weights one way where query, key and value are equal and another way where they are "
+    "not; beside rotary positions, for which heads must be even and the check does not fit",
     "two_readings",
 )
 def _speechbrain_rope() -> Any:
@@ -780,7 +812,12 @@ def _espnet_feed_forward() -> Any:
     )
 
 
-@surveyed("espnet", "sinusoidal_positions", "nets.pytorch_backend.transformer.PositionalEncoding")
+@surveyed(
+    "espnet",
+    "sinusoidal_positions",
+    "nets.pytorch_backend.transformer.PositionalEncoding",
+    note=EVEN,
+)
 def _espnet_positions() -> Any:
     from espnet.nets.pytorch_backend.transformer.embedding import PositionalEncoding
 
@@ -827,7 +864,7 @@ def _fairseq_positions() -> Any:
     return _table(module.SinusoidalPositionalEmbedding.get_embedding)
 
 
-@surveyed("fairseq", "gelu_tanh", "modules.gelu.gelu_accurate")
+@surveyed("fairseq", "gelu_tanh", "modules.gelu.gelu_accurate", note=LOW)
 def _fairseq_gelu() -> Any:
     return _file("fairseq", "fairseq/modules/gelu.py").gelu_accurate
 
@@ -846,7 +883,12 @@ def _file(work: str, path: str) -> Any:
     return module
 
 
-@surveyed("torchscale", "MultiHeadAttention", "component.multihead_attention.MultiheadAttention")
+@surveyed(
+    "torchscale",
+    "MultiHeadAttention",
+    "component.multihead_attention.MultiheadAttention",
+    note="its softmax is in float32",
+)
 def _torchscale_attention() -> Any:
     stub("fairscale", "apex")
     from torchscale.component.multihead_attention import MultiheadAttention
@@ -873,7 +915,7 @@ def _torchscale_attention() -> Any:
     "d2l",
     "MultiHeadAttention",
     "torch.MultiHeadAttention",
-    "variation",
+    "does not fit",
     "masks are lengths of keys; blocked scores are -1e6; no biases unless asked for",
 )
 def _d2l_attention() -> Any:
@@ -908,21 +950,10 @@ def _d2l() -> Any:
     return d2l
 
 
-@surveyed("d2l", "sinusoidal_positions", "torch.PositionalEncoding")
+@surveyed("d2l", "sinusoidal_positions", "torch.PositionalEncoding", note=EVEN)
 def _d2l_positions() -> Any:
     d2l = _d2l()
     return _table(lambda seq, d_model: d2l.PositionalEncoding(d_model, 0.0, max(seq, 1)).P)
-
-
-@surveyed(
-    "d2l",
-    "BatchNorm1d",
-    "torch.batch_norm",
-    "does not fit",
-    "is a function that returns its averages; the class that keeps them is not in the package",
-)
-def _d2l_batch_norm() -> Any:
-    return _d2l().BatchNorm
 
 
 @surveyed(
@@ -981,15 +1012,13 @@ def _keras_layer_norm() -> Any:
     import keras
 
     def make(d_model: int, eps: float = 1e-3) -> nn.Module:
-        layer = keras.layers.LayerNormalization(epsilon=eps)
+        dtype = str(torch.get_default_dtype()).removeprefix("torch.")
+        layer = keras.layers.LayerNormalization(epsilon=eps, name="norm", dtype=dtype)
         layer.build((None, d_model))
         return layer
 
-    def names(module: nn.Module) -> list[str]:
-        return [name for name, _ in module.named_parameters()]
-
-    gain, bias = names(make(2))
-    return renamed(make, weight=gain, bias=bias)
+    names = {"weight": "_torch_params.norm/gamma", "bias": "_torch_params.norm/beta"}
+    return renamed(make, **names)
 
 
 @surveyed(
@@ -1000,23 +1029,21 @@ def _keras_layer_norm() -> Any:
     "takes a dictionary of features",
 )
 def _sentence_transformers() -> Any:
+    stub("scipy", "sklearn")
     from sentence_transformers.models import LayerNorm
 
     return LayerNorm
 
 
-@surveyed("transformer-lens", "gelu_tanh", "utilities.gelu_new")
+@surveyed("transformer-lens", "gelu_tanh", "utilities.gelu_new", note=LOW)
 def _lens_gelu() -> Any:
     stub(
-        "jaxtyping_",
         "fancy_einsum",
-        "beartype_",
         "wandb",
         "better_abc",
         "datasets",
         "rich",
         "transformers_stream_generator",
-        "typeguard",
         "pandas",
     )
     from transformer_lens.utilities.activation_functions import gelu_new
@@ -1024,39 +1051,52 @@ def _lens_gelu() -> Any:
     return gelu_new
 
 
-@surveyed("pytorch-pretrained-bert", "LayerNorm", "modeling.BertLayerNorm")
+@surveyed(
+    "pytorch-pretrained-bert",
+    "LayerNorm",
+    "modeling.BertLayerNorm",
+    note="statistics in the dtype of its input: in float16 they overflow",
+)
 def _pretrained_bert() -> Any:
-    stub("boto3", "botocore", "regex")
+    stub("boto3", "botocore")
     from pytorch_pretrained_bert.modeling import BertLayerNorm
 
     return renamed(lambda d_model, eps=1e-12: BertLayerNorm(d_model, eps), **_norm())
 
 
-@surveyed("pytorch-pretrained-bert", "Conv1D", "modeling_gpt2.Conv1D")
+@surveyed(
+    "pytorch-pretrained-bert",
+    "Conv1D",
+    "modeling_gpt2.Conv1D",
+    note="a view: input that is not contiguous is an error",
+)
 def _pretrained_conv1d() -> Any:
-    stub("boto3", "botocore", "regex")
+    stub("boto3", "botocore")
     from pytorch_pretrained_bert.modeling_gpt2 import Conv1D
 
     return renamed(lambda nx, nf: Conv1D(nf, nx), **_norm())
 
 
-@surveyed("pytorch-transformers", "gelu", "modeling_bert.gelu")
+@surveyed("pytorch-transformers", "gelu", "modeling_bert.gelu", note=LOW)
 def _pytorch_transformers() -> Any:
-    stub("boto3", "botocore", "regex", "sacremoses", "sentencepiece")
+    stub("boto3", "botocore", "sacremoses", "sentencepiece")
     from pytorch_transformers.modeling_bert import gelu
 
     return gelu
 
 
-@surveyed("neuralforecast", "sinusoidal_positions", "common._modules.PositionalEmbedding")
+@surveyed(
+    "neuralforecast", "sinusoidal_positions", "common._modules.PositionalEmbedding", note=EVEN
+)
 def _neuralforecast() -> Any:
     module = _file("neuralforecast", "neuralforecast/common/_modules.py")
     return _table(lambda seq, d_model: module.PositionalEmbedding(d_model, max(seq, 1)).pe)
 
 
-@surveyed("recbole", "gelu", "model.layers.FeedForward.gelu")
+@surveyed("recbole", "gelu", "model.layers.FeedForward.gelu", note=LOW)
 def _recbole() -> Any:
     stub("recbole", "colorlog", "colorama", "pandas", "ray", "texttable", "thop", "tensorboard")
+    stub("torch.utils.tensorboard", instead=True)
     layers = _file("recbole", "recbole/model/layers.py")
     block = layers.FeedForward(4, 4, 0.0, "gelu", 1e-12)
     return block.gelu
@@ -1121,7 +1161,12 @@ def _tts_norm() -> Any:
     )
 
 
-@surveyed("megatron-core", "gelu_tanh", "fusions.fused_bias_gelu.bias_gelu")
+@surveyed(
+    "megatron-core",
+    "gelu_tanh",
+    "fusions.fused_bias_gelu.bias_gelu",
+    note="its constant has eight digits",
+)
 def _megatron() -> Any:
     stub("transformer_engine", "apex")
     module = _file("megatron-core", "megatron/core/fusions/fused_bias_gelu.py")
@@ -1136,6 +1181,7 @@ def _megatron() -> Any:
     "has a gain for each head, in the layout of attention",
 )
 def _vit_rms() -> Any:
+    stub("torchvision")
     from vit_pytorch.na_vit import RMSNorm
 
     return renamed(lambda d_model, eps=1e-6: RMSNorm(1, d_model), weight="gamma")
@@ -1149,7 +1195,7 @@ def _vit_rms() -> Any:
     CONCATENATED,
 )
 def _performer() -> Any:
-    stub("axial_positional_embedding")
+    stub("axial_positional_embedding", "hyper_connections")
     from performer_pytorch.performer_pytorch import FixedPositionalEmbedding
 
     return _table(lambda seq, d_model: FixedPositionalEmbedding(d_model, max(seq, 1)).emb)
@@ -1161,7 +1207,6 @@ def _performer() -> Any:
 def _palm() -> Any:
     stub(
         "accelerate_",
-        "beartype_",
         "lion_pytorch",
         "pytorch_warmup",
         "adam_atan2_pytorch",
@@ -1172,47 +1217,14 @@ def _palm() -> Any:
     return renamed(lambda d_model, eps=1e-5, bias=True: LayerNorm(d_model), weight="gamma")
 
 
-@surveyed("bitnet", "RMSNorm", "bitnet.bitlinear / RMSNorm of zetascale")
-def _bitnet() -> Any:
-    stub("torchvision", "einops_exts", "zetascale")
-    from bitnet.bitlinear import SimpleRMSNorm
-
-    return renamed(lambda d_model, eps=1e-6: SimpleRMSNorm(d_model))
-
-
 @surveyed(
-    "ultralytics",
-    "PositionwiseFeedForward",
-    "nn.modules.transformer.MLPBlock",
-    "does not fit",
-    "has the GELU, and takes no dropout",
+    "karpathy/nanoGPT",
+    "LayerNorm",
+    "model.LayerNorm",
+    "variation",
+    "eps is 1e-5, and cannot be chosen",
+    place="karpathy-nanoGPT-3adf61e1",
 )
-def _ultralytics() -> Any:
-    stub(
-        "cv2",
-        "torchvision",
-        "pandas",
-        "psutil",
-        "ultralytics_thop",
-        "polars",
-        "thop",
-        "matplotlib_",
-    )
-    from ultralytics.nn.modules.transformer import MLPBlock
-
-    def make(d_model: int, d_ff: int, dropout: float = 0.1) -> nn.Module:
-        return MLPBlock(d_model, d_ff)
-
-    return renamed(
-        make,
-        linear1__weight="lin1.weight",
-        linear1__bias="lin1.bias",
-        linear2__weight="lin2.weight",
-        linear2__bias="lin2.bias",
-    )
-
-
-@surveyed("karpathy/nanoGPT", "LayerNorm", "model.LayerNorm", place="karpathy-nanoGPT-3adf61e1")
 def _nanogpt_norm() -> Any:
     import nanogpt_model
 
@@ -1270,7 +1282,9 @@ def _nanogpt_attention() -> Any:
 def _nanogpt_mlp() -> Any:
     import nanogpt_model
 
-    def make(d_model: int, dropout: float = 0.1) -> nn.Module:
+    def make(d_model: int, d_ff: int | None = None, dropout: float = 0.1) -> nn.Module:
+        if d_ff not in (None, 4 * d_model):
+            raise TypeError(f"is four times as wide inside, not {d_ff}")
         return nanogpt_model.MLP(_nano_config(d_model, 1, dropout))
 
     return renamed(
@@ -1298,7 +1312,13 @@ def _mingpt_attention() -> Any:
     return renamed(make, **C_ATTN)
 
 
-@surveyed("karpathy/minGPT", "gelu_tanh", "mingpt.model.NewGELU", place="karpathy-minGPT-37baab71")
+@surveyed(
+    "karpathy/minGPT",
+    "gelu_tanh",
+    "mingpt.model.NewGELU",
+    note=LOW,
+    place="karpathy-minGPT-37baab71",
+)
 def _mingpt_gelu() -> Any:
     stub("mingpt")
     import mingpt_model

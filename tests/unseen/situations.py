@@ -96,7 +96,7 @@ class StaysInEvaluation(GPT2):
         return super().generate(*args, **kwargs)
 
 
-@unseen("GPT2", "karpathy/nanoGPT, pull request 749", "dropout|generat|mode")
+@unseen("GPT2", "karpathy/nanoGPT, pull request 749", "dropout|generating|generation|mode")
 class DropsWhileGenerating(GPT2):
     """Drops while it generates, if it is in training mode."""
 
