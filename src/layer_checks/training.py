@@ -56,7 +56,7 @@ class Trainer:
     """A training loop in small steps, of which a reader replaces one, or all.
 
     Args:
-        make_model: Makes a :class:`GPT2` whose weights torch's generator draws.
+        make_model: Makes a `GPT2` whose weights torch's generator draws.
         tokens: The text, int64 of shape `(count,)`.
         options: What is asked for.
 
