@@ -157,7 +157,7 @@ class Tokenizer:
         yield decoder.decode(b"", final=True)
 
     def _bytes_of(self, number: int) -> bytes:
-        token = self._library.id_to_token(number)
+        token: str = self._library.id_to_token(number)  # type: ignore[assignment]
         return bytes(BYTES[each] for each in token) if BYTES.keys() >= {*token} else token.encode()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
