@@ -176,13 +176,16 @@ def train(texts: Iterable[str], vocab_size: int) -> tuple[dict[str, int], list[P
             counts[pair] += sign * times[piece]
             places[pair].add(piece)
 
+    def order(pair: Pair) -> tuple[int, int, int]:
+        return counts[pair], -vocab[pair[0]], -vocab[pair[1]]
+
     for piece in times:
         count(piece, 1)
     while len(vocab) < vocab_size:
         counts = +counts  # without the pairs that are met no more
         if not counts:
             break
-        best = max(counts, key=lambda pair: (counts[pair], -vocab[pair[0]], -vocab[pair[1]]))
+        best = max(counts, key=order)
         merges.append(best)
         vocab.setdefault("".join(best), len(vocab))
         for piece in places.pop(best):

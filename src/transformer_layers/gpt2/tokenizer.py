@@ -5,7 +5,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import tokenizers
@@ -14,6 +15,7 @@ from jaxtyping import Int
 from tokenizers import decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
+from transformer_layers.gpt2.byte_pairs import BYTES
 from transformer_layers.gpt2.files.aside import (
     PAUSES,
     TOKENIZER,
@@ -29,7 +31,6 @@ END_OF_TEXT = "<|endoftext|>"
 _VERSION = "#version: 0.2"
 _SEAL = re.compile(re.escape(_VERSION) + " - SHA-256 of vocabulary and merges: ([0-9a-f]{64})")
 _SPECIAL = re.compile("<.+>")  # a token that no merge makes, such as the end of a text
-_BYTES = frozenset(pre_tokenizers.ByteLevel.alphabet())  # a printable character for each byte
 
 
 class Tokenizer:
@@ -111,6 +112,10 @@ class Tokenizer:
             TypeError: If `ids` are not int64 or int32.
             ValueError: If they are not of one axis, or one is not in the vocabulary.
         """
+        self._require_ids(ids)
+        return self._library.decode(ids.tolist(), skip_special_tokens=False)
+
+    def _require_ids(self, ids: Tensor) -> None:
         require_integers("ids", ids)
         if ids.ndim != 1:
             raise ValueError(
@@ -120,7 +125,40 @@ class Tokenizer:
             raise ValueError(
                 f"ids must be in [0, {self.vocab_size}), got values from {ids.min()} to {ids.max()}"
             )
-        return self._library.decode(ids.tolist(), skip_special_tokens=False)
+
+    def decode_stream(self, ids: Iterable[Int[Tensor, "1"]]) -> Iterator[str]:
+        """The text of tokens that come one by one, as :meth:`GPT2.stream` yields them.
+
+        Args:
+            ids: Numbers of tokens, each int64 or int32 of shape `(1,)`.
+
+        Yields:
+            What each token adds to the text, where a character that is not yet whole is nothing;
+            together what :meth:`decode` returns.
+
+        Raises:
+            TypeError: If one is not int64 or int32.
+            ValueError: If one is not of one axis with one element, or not in the vocabulary.
+
+        Examples:
+            >>> tokenizer = train_tokenizer(["low lower lowest"], vocab_size=260)
+            >>> ids = tokenizer.encode("low é")  # é has two bytes
+            >>> [*tokenizer.decode_stream(ids.split(1))]
+            ['low', ' ', '', 'é', '']
+        """
+        decoder = getincrementaldecoder("utf-8")(errors="replace")
+        for each in ids:
+            self._require_ids(each)
+            if each.numel() != 1:
+                raise ValueError(
+                    f"ids must come one by one, of shape (1,), got {tuple(each.shape)}"
+                )
+            yield decoder.decode(self._bytes_of(int(each)))
+        yield decoder.decode(b"", final=True)
+
+    def _bytes_of(self, number: int) -> bytes:
+        token: str = self._library.id_to_token(number)  # type: ignore[assignment]
+        return bytes(BYTES[each] for each in token) if BYTES.keys() >= {*token} else token.encode()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes `vocab.json` and `merges.txt`, which `load_tokenizer` and `transformers` load.
@@ -211,7 +249,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
         ValueError: If `vocab_size` is below 257, or more than the texts have pairs for, or a text
             holds half of a surrogate pair.
     """
-    require_size("vocab_size", vocab_size, minimum=len(_BYTES) + 1)
+    require_size("vocab_size", vocab_size, minimum=len(BYTES) + 1)
     if isinstance(texts, str):
         raise TypeError("texts must be several texts, got one str; put it into a list")
     texts = list(texts)
@@ -219,7 +257,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
         require_text(f"texts[{i}]", text)
     library = _cutting_as_gpt2(models.BPE())
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size - 1, initial_alphabet=sorted(_BYTES), show_progress=False
+        vocab_size=vocab_size - 1, initial_alphabet=sorted(BYTES), show_progress=False
     )
     library.train_from_iterator(texts, trainer)
     trained = json.loads(library.to_str())["model"]
@@ -251,7 +289,7 @@ def _require_tokens(vocab: dict[str, int]) -> None:
         raise ValueError(
             f"the {len(vocab)} tokens must be numbered 0 to {len(vocab) - 1}, each number once"
         )
-    missing = sorted(({*_BYTES, END_OF_TEXT}) - vocab.keys())
+    missing = sorted(({*BYTES, END_OF_TEXT}) - vocab.keys())
     if missing:
         raise ValueError(
             f"the vocabulary must have a token for each of 256 bytes and {END_OF_TEXT}, "

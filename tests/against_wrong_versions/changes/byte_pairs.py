@@ -56,6 +56,6 @@ BYTE_PAIRS = (
     _train("old pairs still counted", "            count(piece, -1)\n", ""),
     _train("new pairs not counted", "            count(piece, 1)\n    return", "    return"),
     _train("the later number first", "-vocab[pair[0]]", "vocab[pair[0]]"),
-    _train("the second token not looked at", ", -vocab[pair[1]])", ",)"),
+    _train("the second token not looked at", ", -vocab[pair[1]]", ", 0"),
     _train("the rarest pair", "max(counts", "min(counts"),
 )

@@ -14,7 +14,9 @@ _require_merges = Function("gpt2/tokenizer:_require_merges")
 _read_merges = Function("gpt2/tokenizer:_read_merges")
 _require_tokens = Function("gpt2/tokenizer:_require_tokens")
 _require_text = Function("validation:require_text")
-_decode = Function("gpt2/tokenizer:Tokenizer.decode")
+_require_ids = Function("gpt2/tokenizer:Tokenizer._require_ids")
+_decode_stream = Function("gpt2/tokenizer:Tokenizer.decode_stream")
+_bytes_of = Function("gpt2/tokenizer:Tokenizer._bytes_of")
 
 TOKENIZER = (
     # Cutting and merging
@@ -83,7 +85,7 @@ TOKENIZER = (
     _train_tokenizer("trained on the first text", ", trainer", "[:1], trainer"),
     _train_tokenizer("one token too many asked for", "vocab_size - 1", "vocab_size"),
     _train_tokenizer("fewer tokens than were asked for", "len(vocab) < vocab_size", "not vocab"),
-    _train_tokenizer("end of text not counted in the least size", "(_BYTES) + 1", "(_BYTES)"),
+    _train_tokenizer("end of text not counted in the least size", "(BYTES) + 1", "(BYTES)"),
     _train_tokenizer(
         "characters of one text taken for texts", "isinstance(texts, str)", "texts is None"
     ),
@@ -149,7 +151,7 @@ TOKENIZER = (
         "numbers not checked", "numbers != list(range(len(vocab)))", "len(numbers) > len(vocab)"
     ),
     _require_tokens("True is a number", "type(number) is int", "isinstance(number, int)"),
-    _require_tokens("missing end of text not noticed", "({*_BYTES, END_OF_TEXT})", "_BYTES"),
+    _require_tokens("missing end of text not noticed", "({*BYTES, END_OF_TEXT})", "{*BYTES}"),
     _require_merges("results of merges not looked up", ", first + second", ""),
     _encode("anything written as text", 'require_text("text", text)', "text = str(text)"),
     _require_text("half of a surrogate pair replaced", "encode()", 'encode(errors="replace")'),
@@ -158,8 +160,18 @@ TOKENIZER = (
         'f"{text[error.start]!r}, at position {error.start}"',
         'f"{text[error.start]!r}, at position {error.end}"',
     ),
-    _decode("floating-point numbers of tokens", '        require_integers("ids", ids)\n', ""),
-    _decode("a single number decoded", "ndim !=", "ndim >"),
-    _decode("negative numbers pass", "0 <= ids.min() <= ", ""),
-    _decode("no tokens refused", "numel() > 0 and", "numel() == 0 or"),
+    _require_ids("floating-point numbers of tokens", '        require_integers("ids", ids)\n', ""),
+    _require_ids("a single number decoded", "ndim !=", "ndim >"),
+    _require_ids("negative numbers pass", "0 <= ids.min() <= ", ""),
+    _require_ids("no tokens refused", "numel() > 0 and", "numel() == 0 or"),
+    # Token by token
+    _decode_stream("half a character shown", 'errors="replace"', 'errors="ignore"'),
+    _decode_stream("what is left at the end not shown", ", final=True", ""),
+    _decode_stream("several tokens at once", "numel() != 1", "numel() > 9"),
+    _decode_stream("numbers not checked", "            self._require_ids(each)\n", ""),
+    _bytes_of(
+        "special tokens have the characters of bytes only",
+        "bytes(BYTES[each] for each in token) if BYTES.keys() >= {*token} else token.encode()",
+        "bytes(BYTES[each] for each in token)",
+    ),
 )

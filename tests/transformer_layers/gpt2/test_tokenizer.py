@@ -169,6 +169,28 @@ def test_decodes_any_tokens_as_transformers(of_transformers, ids):
     assert text == of_transformers.decode(ids, clean_up_tokenization_spaces=False)
 
 
+@given(st.lists(st.integers(0, 299), max_size=12))
+@example([188, 162, 188])  # ends within a character
+def test_a_stream_is_the_text_token_by_token(ids):
+    ids = torch.tensor(ids, dtype=torch.int64)
+    for each in (ids, ids.int()):
+        assert "".join(trained().decode_stream(each[:, None])) == trained().decode(ids)
+
+
+def test_a_character_appears_when_it_is_whole():
+    tokenizer = Tokenizer(with_merges()._vocab | {"<a b>": 257}, [])
+    ids = torch.cat([tokenizer.encode("a🙂b"), torch.tensor([257])])
+    stream = tokenizer.decode_stream(ids.split(1))
+    assert list(stream) == ["a", "", "", "", "🙂", "b", "<a b>", ""]
+    assert list(tokenizer.decode_stream(ids[:3].split(1))) == ["a", "", "", "\ufffd"]
+    assert list(tokenizer.decode_stream([])) == [""]
+
+
+def test_a_stream_waits_for_nothing():
+    endless = itertools.repeat(trained().encode("a"))
+    assert next(trained().decode_stream(endless)) == "a"
+
+
 @given(st.text())
 def test_never_more_tokens_than_bytes(text):
     assert len(trained().encode(text)) <= len(text.encode())
@@ -644,6 +666,21 @@ def test_errors_of_encoding(text, error, message):
 def test_errors_of_decoding(ids, error, message):
     with pytest.raises(error, match=message):
         trained().decode(ids)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        (torch.tensor([3, 4]), ValueError, r"must come one by one, of shape \(1,\), got \(2,\)"),
+        (torch.tensor([300]), ValueError, r"in \[0, 300\), got values from 300 to 300"),
+        (torch.tensor(3), ValueError, r"must be of shape \(seq,\), got \(\)"),
+        (torch.tensor([3.0]), TypeError, "tensor of int64 or int32, got torch.float32"),
+    ],
+)
+def test_errors_of_a_stream(ids, error, message):
+    with pytest.raises(error, match=message):
+        next(trained().decode_stream([ids]))
 
 
 @pytest.mark.usefixtures("as_users_run_it")
