@@ -26,6 +26,8 @@ MENDED = (
     # A cell without text heads nothing.
     (re.compile(r"<th\b[^>]*>\s*(?:<p>\s*</p>\s*)?</th>"), "<td></td>"),
 )
+_SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
+_LINK = re.compile(r"<a\b[^>]*>(.*?)</a>", re.DOTALL)
 _ID = re.compile(r'(<[a-z][^<>]*?) id="([^"]+)"')
 
 
@@ -35,9 +37,13 @@ def mend(page: str) -> str:
     Examples:
         >>> mend('<th class="head"></th>')
         '<td></td>'
+        >>> mend('<summary>to <a href="#b">b</a></summary>')
+        '<summary>to b</summary>'
     """
     for written, instead in MENDED:
         page = written.sub(instead, page)
+    # What opens a fold is clicked itself, so that a link in it cannot be.
+    page = _SUMMARY.sub(lambda summary: _LINK.sub(r"\1", summary[0]), page)
     return single_ids(page)
 
 

@@ -46,9 +46,10 @@ def test_what_is_imported_is_declared(project: Project):
 @PROJECTS
 def test_what_is_declared_is_imported(project: Project):
     used = {name for package in project.imports() for name in distributions(package)}
-    # It is no module: verified_book.offline takes its files.
+    # These are files to the extension, no modules: MathJax, and KaTeX.
     assert (names(project.required()) | names(project.optional(EXTRAS[project]))) - used <= {
-        "sphinx-mathjax-offline"
+        "sphinx-mathjax-offline",
+        "scriba-tex",
     }
 
 

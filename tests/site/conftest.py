@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
@@ -18,13 +18,8 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, sync_playwright
 
-ROOT = Path(__file__).parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# A host that sends this header lets a page load nothing from anywhere else.
-POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; font-src 'self' data:"
-)
+from tests.site.serving import BROWSERS, ROOT, Handler
+
 DESKTOP = {"width": 1300, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
@@ -59,17 +54,6 @@ def pages(html: Path) -> dict[str, BeautifulSoup]:
             unquote(link.path) for link in links if not link.netloc and link.path.endswith(".html")
         ]
     return dict(sorted(found.items()))
-
-
-class Handler(SimpleHTTPRequestHandler):
-    """Serves files under a policy that allows the site's own resources only."""
-
-    def end_headers(self) -> None:
-        self.send_header("Content-Security-Policy", POLICY)
-        super().end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Keeps the output of the tests free of requests."""
 
 
 @pytest.fixture(scope="session")

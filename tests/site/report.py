@@ -14,9 +14,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.site.axe import violations
-from tests.site.conftest import BROWSERS, ROOT, Handler
 from tests.site.costs import first_visit, weight
 from tests.site.questions import QUESTIONS
+from tests.site.serving import BROWSERS, ROOT, Handler
 
 _PAGES = {
     "first page": "index.html",

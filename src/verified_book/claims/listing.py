@@ -169,7 +169,6 @@ def _folded(claim: Claim, docname: str) -> nodes.container:
     if isinstance(paragraph, nodes.paragraph):
         statement.remove(paragraph)
         first, others = first_sentence(paragraph)
-        first = [node for part in first for node in _without_link(part)]
         rest += claim_first("", "", *_lead(claim), *first)
         rest += [nodes.paragraph("", "", *others)] if others else []
         rest += statement.children
@@ -182,11 +181,6 @@ def _folded(claim: Claim, docname: str) -> nodes.container:
     rest += [in_words(line, classes=["claim-evidence"]) for line in lines(claim)]
     found += rest
     return found
-
-
-def _without_link(node: nodes.Node) -> list[nodes.Node]:
-    """What a link says: within the line that opens a fold, a click opens it."""
-    return list(node.children) if isinstance(node, nodes.reference) else [node]
 
 
 def _lead(claim: Claim) -> list[nodes.Node]:

@@ -10,10 +10,11 @@ Entry = tuple[str, str, str, str]
 
 _ARTICLE = re.compile(r"<article\b[^>]*>(.*)</article>", re.DOTALL)
 _LEFT_OUT = re.compile(
-    r"<(script|style|svg|pre|form|nav|button|table class=\"small-table)\b.*?</\1>"
+    r"<(script|style|svg|pre|form|nav|button)\b.*?</\1>"
     r'|<a class="headerlink".*?</a>'
     r'|<span class="katex-html".*?(?=</span></(?:span|div)>)'
-    r'|<span class="eqno">.*?</span>',
+    r'|<span class="eqno">.*?</span>'
+    r'|<div class="detection-table[^>]*>.*?</table>',
     re.DOTALL,
 )
 _MATHML = re.compile(r"<math\b.*?<annotation[^>]*>(.*?)</annotation>.*?</math>", re.DOTALL)
