@@ -183,12 +183,12 @@ class Tokenizer:
             (unfinished / TOKENIZER.second).write_text(vocab, encoding="utf-8")
 
 
-def load_tokenizer(name_or_folder: str | os.PathLike[str]) -> Tokenizer:
+def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
     """Reads the tokenizer of a published GPT-2, or one that was saved.
 
     Args:
-        name_or_folder: A folder with `vocab.json` and `merges.txt`, or a name on the Hugging Face
-            hub, such as `openai-community/gpt2`; see :meth:`GPT2.from_pretrained`.
+        folder: A folder with `vocab.json` and `merges.txt`, or a name on the Hugging Face hub, such
+            as `openai-community/gpt2`; see :meth:`GPT2.from_pretrained`.
 
     Returns:
         The tokenizer.
@@ -196,7 +196,7 @@ def load_tokenizer(name_or_folder: str | os.PathLike[str]) -> Tokenizer:
     Raises:
         FileNotFoundError: If one of the files is not there, or the hub cannot be asked.
         ValueError: If a file is damaged, or the two do not fit; the message names it. Or if
-            `name_or_folder` is the empty text, or a file.
+            `folder` is the empty text, or a file.
 
     Examples:
         >>> import tempfile
@@ -205,24 +205,24 @@ def load_tokenizer(name_or_folder: str | os.PathLike[str]) -> Tokenizer:
         ...     load_tokenizer(folder).encode("low lows")
         tensor([257, 258,  82])
     """
-    require_named(name_or_folder)
-    folder = find_folder(name_or_folder, TOKENIZER)
-    merges_path, vocab_path = (folder / name for name in TOKENIZER)
+    require_named(folder)
+    place = find_folder(folder, TOKENIZER)
+    merges_path, vocab_path = (place / name for name in TOKENIZER)
     for path in (vocab_path, merges_path):
         if not path.is_file():
             raise FileNotFoundError(
                 f"there is no {path}; a tokenizer's folder has vocab.json and merges.txt"
-                + _from_the_hub(name_or_folder, folder)
+                + _from_the_hub(folder, place)
             )
     for pause in PAUSES:
         seal, merges = _read_merges(merges_path)
-        for path in (vocab_path, *left_behind(folder, TOKENIZER)):
+        for path in (vocab_path, *left_behind(place, TOKENIZER)):
             vocab = _vocab_in(path)
             if vocab is not None and (seal is None or seal == _digest(vocab, merges)):
                 try:
                     return Tokenizer(vocab, merges)
                 except ValueError as error:
-                    what = f"no tokenizer can be made of vocab.json and merges.txt in {folder}"
+                    what = f"no tokenizer can be made of vocab.json and merges.txt in {place}"
                     raise ValueError(f"{what}: {error}") from error
         time.sleep(pause)  # a process that saves may have replaced one of them
     raise ValueError(
