@@ -109,9 +109,9 @@ def input_unchanged(probing: Probing, candidate: Candidate) -> Evidence:
     before = copy.deepcopy(inputs)
     for called in _modes(ours):
         called(*inputs)
-    for number, (x, expected) in enumerate(zip(inputs, before, strict=True)):
-        if isinstance(x, Tensor) and not torch.equal(x, expected):
-            raise AssertionError(f"not equal: input {number} is another one after the call")
+        for number, (x, expected) in enumerate(zip(inputs, before, strict=True)):
+            if isinstance(x, Tensor) and not torch.equal(x, expected):
+                raise AssertionError(f"not equal: input {number} is another one after the call")
     return holds(True, "the inputs are unchanged")
 
 
@@ -250,9 +250,7 @@ def no_graph_kept(probing: Probing, candidate: Candidate) -> Evidence:
         gc.collect()
         names = ["something"] if any(each() is not None for each in kept) else []
     if names:
-        raise AssertionError(
-            f"not equal: {', '.join(names)} keeps the graph of a call that is over"
-        )
+        raise AssertionError(f"not equal: {', '.join(names)} keeps the graph of a past call")
     return holds(True, "no graph is kept")
 
 

@@ -98,26 +98,6 @@ def state(candidate: Candidate) -> Evidence:
 
 
 @batch_norm_1d.check(
-    "Weight and running variance start from ones, bias and running mean from zeros, and so does "
-    "the number of batches.",
-    kind="start",
-)
-def initial_values(candidate: Candidate) -> Evidence:
-    layer = built(candidate, 5)
-    for name, expected in nn.BatchNorm1d(5).named_buffers():
-        equivalent(layer.get_buffer(name), expected, atol=0.0)
-    return starts_as(layer, transformer_layers.BatchNorm1d(5))
-
-
-@batch_norm_1d.check("Without eps and momentum, they are 1e-5 and 0.1.", kind="start")
-def defaults(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    x = 1e-3 * _batch(4, 5)
-    equivalent(ours(x), theirs(x), atol=1e-11)
-    return equivalent(ours.eval()(x), theirs.eval()(x), atol=1e-11)
-
-
-@batch_norm_1d.check(
     "With 4 samples, eps = 0.1 and random weights, the values in float64 are torch's."
 )
 def values_in_training(candidate: Candidate) -> Evidence:
@@ -203,6 +183,26 @@ def bfloat16(candidate: Candidate) -> Evidence:
     x = (torch.randn(16, 5) + 10).bfloat16()
     exact = functional.batch_norm(x.double(), None, None, training=True)
     return rounded_once(built(candidate, 5, eps=1e-5).bfloat16()(x), exact, atol=1e-4)
+
+
+@batch_norm_1d.check(
+    "Weight and running variance start from ones, bias and running mean from zeros, and so does "
+    "the number of batches.",
+    kind="start",
+)
+def initial_values(candidate: Candidate) -> Evidence:
+    layer = built(candidate, 5)
+    for name, expected in nn.BatchNorm1d(5).named_buffers():
+        equivalent(layer.get_buffer(name), expected, atol=0.0)
+    return starts_as(layer, transformer_layers.BatchNorm1d(5))
+
+
+@batch_norm_1d.check("Without eps and momentum, they are 1e-5 and 0.1.", kind="start")
+def defaults(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x = 1e-3 * _batch(4, 5)
+    equivalent(ours(x), theirs(x), atol=1e-11)
+    return equivalent(ours.eval()(x), theirs.eval()(x), atol=1e-11)
 
 
 def _pair_of_width(candidate: Candidate, width: int) -> tuple[nn.Module, nn.BatchNorm1d]:

@@ -198,6 +198,19 @@ def dropped_weights(candidate: Candidate) -> Evidence:
     )
 
 
+@causal_self_attention.check("A width that the heads do not divide is refused.", kind="contract")
+def uneven_heads(candidate: Candidate) -> Evidence:
+    raises(ValueError, candidate, 10, 3)
+    return holds(True, "d_model=10, num_heads=3 raises ValueError")
+
+
+@causal_self_attention.check("A sequence without a batch axis gives its own row.", kind="contract")
+def one_sequence(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x = sequences(_D_MODEL)
+    return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
+
+
 @causal_self_attention.check(
     "At a single position each head is dropped, and each element of the result: once, with "
     "probability 0.25, and divided by 0.75 where it is not."
@@ -219,19 +232,6 @@ def dropped_once(candidate: Candidate) -> Evidence:
         dim=1,
     )
     return one_of(ours.train()(x), possible.flatten(0, 1), both, p=0.25)
-
-
-@causal_self_attention.check("A width that the heads do not divide is refused.", kind="contract")
-def uneven_heads(candidate: Candidate) -> Evidence:
-    raises(ValueError, candidate, 10, 3)
-    return holds(True, "d_model=10, num_heads=3 raises ValueError")
-
-
-@causal_self_attention.check("A sequence without a batch axis gives its own row.", kind="contract")
-def one_sequence(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    x = sequences(_D_MODEL)
-    return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
 
 
 @causal_self_attention.check(

@@ -166,6 +166,13 @@ def all_dropped(encoder: _Encoder) -> Evidence:
     return equivalent(ours.train()(x), normed, atol=1e-12)
 
 
+@both.check("A sequence without a batch axis gives its own row.", kind="contract")
+def one_sequence(encoder: _Encoder) -> Evidence:
+    ours, theirs = encoder.pair()
+    x = _sequences()
+    return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
+
+
 @both.check(
     "In training what each sub-layer gives is dropped once: with probability 0.25, and divided by "
     "0.75 where it is not. Nothing else is."
@@ -190,13 +197,6 @@ def dropped_sub_layers(encoder: _Encoder) -> Evidence:
             possible = layer.norm2(layer.norm1(x) + given)
         evidence = one_of(ours.train()(x), possible, dropped, p=0.25)
     return evidence
-
-
-@both.check("A sequence without a batch axis gives its own row.", kind="contract")
-def one_sequence(encoder: _Encoder) -> Evidence:
-    ours, theirs = encoder.pair()
-    x = _sequences()
-    return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
 
 
 @both.check(

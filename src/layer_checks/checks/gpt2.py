@@ -233,21 +233,6 @@ def all_dropped(candidate: Candidate) -> Evidence:
     return equivalent(ours.train()(ids), expected.expand(*ids.shape, -1), atol=1e-12)
 
 
-@gpt2.check("In training the sum of the embeddings is dropped once, and divided by 1 - p.")
-def dropped_embeddings(candidate: Candidate) -> Evidence:
-    theirs = randomized(_authority())
-    with torch.no_grad():  # the blocks give zeros
-        for name, each in theirs.named_parameters():
-            if "c_proj" in name:
-                each.zero_()
-    ours = with_weights_of(theirs, candidate, _config(dropout=0.25))
-    ids = _ids(batch=40)
-    embedded = theirs.wte(ids) + theirs.wpe.weight[: ids.shape[-1]]
-    possible, dropped = elements_dropped(embedded, p=0.25)
-    logits = functional.linear(theirs.ln_f(possible), theirs.wte.weight)
-    return one_of(ours.train()(ids), logits, dropped, p=0.25)
-
-
 @gpt2.check("More positions than n_positions are refused.", kind="contract")
 def too_long(candidate: Candidate) -> Evidence:
     return _refuses(candidate, [_ids(seq=_N_POSITIONS + 1)], "n_positions + 1 positions")
@@ -276,6 +261,31 @@ def initial_projections(candidate: Candidate) -> Evidence:
     return _deviations(candidate, 0.02 / math.sqrt(4), lambda name: "c_proj" in name)
 
 
+@gpt2.check("No two blocks start with the same matrices.", kind="start")
+def blocks_differ(candidate: Candidate) -> Evidence:
+    initial = _initial(candidate)
+    matrices = [name for name, each in initial.items() if name[:4] == "h.0." and each.ndim == 2]
+    alike = [name for name in matrices if torch.equal(initial[name], initial[f"h.1.{name[4:]}"])]
+    if alike or not matrices:
+        raise AssertionError(f"not different in h.0 and h.1: {alike or 'no matrices'}")
+    return holds(True, f"{len(matrices)} matrices differ between h.0 and h.1")
+
+
+@gpt2.check("In training the sum of the embeddings is dropped once, and divided by 1 - p.")
+def dropped_embeddings(candidate: Candidate) -> Evidence:
+    theirs = randomized(_authority())
+    with torch.no_grad():  # the blocks give zeros
+        for name, each in theirs.named_parameters():
+            if "c_proj" in name:
+                each.zero_()
+    ours = with_weights_of(theirs, candidate, _config(dropout=0.25))
+    ids = _ids(batch=40)
+    embedded = theirs.wte(ids) + theirs.wpe.weight[: ids.shape[-1]]
+    possible, dropped = elements_dropped(embedded, p=0.25)
+    logits = functional.linear(theirs.ln_f(possible), theirs.wte.weight)
+    return one_of(ours.train()(ids), logits, dropped, p=0.25)
+
+
 @gpt2.check("Gains start from ones, biases from zeros.", kind="start")
 def initial_gains_and_biases(candidate: Candidate) -> Evidence:
     initial = _initial(candidate)
@@ -286,16 +296,6 @@ def initial_gains_and_biases(candidate: Candidate) -> Evidence:
     if wrong or not gains:
         raise AssertionError(f"not equal: {', '.join(wrong) or 'no gains'} against 1 and 0")
     return holds(True, f"{len(gains)} gains of ones, {len(biases)} biases of zeros")
-
-
-@gpt2.check("No two blocks start with the same matrices.", kind="start")
-def blocks_differ(candidate: Candidate) -> Evidence:
-    initial = _initial(candidate)
-    matrices = [name for name, each in initial.items() if name[:4] == "h.0." and each.ndim == 2]
-    alike = [name for name in matrices if torch.equal(initial[name], initial[f"h.1.{name[4:]}"])]
-    if alike or not matrices:
-        raise AssertionError(f"not different in h.0 and h.1: {alike or 'no matrices'}")
-    return holds(True, f"{len(matrices)} matrices differ between h.0 and h.1")
 
 
 def _drawn(candidate: Candidate) -> list[Tensor]:

@@ -156,6 +156,13 @@ def all_dropped(candidate: Candidate) -> Evidence:
     return equivalent(ours.train()(x), x, atol=0.0)
 
 
+@gpt2_block.check("A sequence without a batch axis gives its own row.", kind="contract")
+def one_sequence(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x = sequences(_D_MODEL)
+    return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
+
+
 @gpt2_block.check(
     "In training what each sub-layer gives is dropped once: with probability 0.25, and divided by "
     "0.75 where it is not. Nothing else is."
@@ -173,13 +180,6 @@ def dropped_sub_layers(candidate: Candidate) -> Evidence:
         given, dropped = elements_dropped(last.bias.expand_as(x), p=0.25)
         evidence = one_of(ours.train()(x), x + given, dropped, p=0.25)
     return evidence
-
-
-@gpt2_block.check("A sequence without a batch axis gives its own row.", kind="contract")
-def one_sequence(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate)
-    x = sequences(_D_MODEL)
-    return equivalent(ours(x[0]), theirs(x)[0], atol=1e-12)
 
 
 @gpt2_block.check(

@@ -105,18 +105,6 @@ def parameters(candidate: Candidate) -> Evidence:
     return evidence
 
 
-@layer_norm.check("The weight starts from ones, the bias from zeros.", kind="start")
-def initial_values(candidate: Candidate) -> Evidence:
-    return starts_as(built(candidate, 5), transformer_layers.LayerNorm(5))
-
-
-@layer_norm.check("Without an eps, it is 1e-5.", kind="start")
-def default_eps(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate, 5)
-    x = 1e-3 * _rows(5)  # a variance of 1e-6
-    return equivalent(ours(x), theirs(x), atol=1e-11)
-
-
 @layer_norm.check(
     "At width 5, with eps = 0.1 and random weights, the values in float64 are torch's."
 )
@@ -169,6 +157,18 @@ def bfloat16(candidate: Candidate) -> Evidence:
     x = (torch.randn(3, 4, 7) + 10).bfloat16()
     exact = functional.layer_norm(x.double(), (7,))
     return rounded_once(built(candidate, 7, eps=1e-5).bfloat16()(x), exact, atol=1e-4)
+
+
+@layer_norm.check("The weight starts from ones, the bias from zeros.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 5), transformer_layers.LayerNorm(5))
+
+
+@layer_norm.check("Without an eps, it is 1e-5.", kind="start")
+def default_eps(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, 5)
+    x = 1e-3 * _rows(5)  # a variance of 1e-6
+    return equivalent(ours(x), theirs(x), atol=1e-11)
 
 
 probe(

@@ -125,18 +125,6 @@ def parameters(candidate: Candidate) -> Evidence:
     return has_parameters(built(candidate, _D_MODEL, _NUM_HEADS), **shapes)
 
 
-@multi_head_attention.check("Weights and biases start as those of nn.Linear do.", kind="start")
-def initial_values(candidate: Candidate) -> Evidence:
-    return starts_as(built(candidate, 64, 4), transformer_layers.MultiHeadAttention(64, 4))
-
-
-@multi_head_attention.check("Without a dropout, nothing is dropped in training.", kind="start")
-def default_dropout(candidate: Candidate) -> Evidence:
-    ours = built(candidate, _D_MODEL, _NUM_HEADS).double()
-    inputs = _inputs()
-    return equivalent(ours.train()(*inputs), ours.eval()(*inputs), atol=1e-12)
-
-
 @multi_head_attention.check(
     "With other keys than values and random weights the values in float64 are torch's."
 )
@@ -270,6 +258,18 @@ def one_sequence(candidate: Candidate) -> Evidence:
     query, key, value = _inputs()
     expected = theirs(query, key, value)[0]
     return equivalent(ours(query[0], key[0], value[0]), expected, atol=1e-12)
+
+
+@multi_head_attention.check("Weights and biases start as those of nn.Linear do.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 64, 4), transformer_layers.MultiHeadAttention(64, 4))
+
+
+@multi_head_attention.check("Without a dropout, nothing is dropped in training.", kind="start")
+def default_dropout(candidate: Candidate) -> Evidence:
+    ours = built(candidate, _D_MODEL, _NUM_HEADS).double()
+    inputs = _inputs()
+    return equivalent(ours.train()(*inputs), ours.eval()(*inputs), atol=1e-12)
 
 
 @multi_head_attention.check(

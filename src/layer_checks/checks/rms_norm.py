@@ -84,19 +84,6 @@ def parameters(candidate: Candidate) -> Evidence:
     return has_parameters(built(candidate, 5), weight=(5,))
 
 
-@rms_norm.check("The weight starts from ones.", kind="start")
-def initial_values(candidate: Candidate) -> Evidence:
-    return starts_as(built(candidate, 5), transformer_layers.RMSNorm(5))
-
-
-@rms_norm.check("Without an eps, it is 1e-6.", kind="start")
-def default_eps(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair(candidate, 5)
-    x = 3e-4 * _rows(5)  # a mean square of 1e-7
-    theirs.eps = 1e-6
-    return equivalent(ours(x), theirs(x), atol=1e-11)
-
-
 @rms_norm.check("At width 5, with eps = 0.1 and random weights, the values in float64 are torch's.")
 def values(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, 5, eps=0.1)
@@ -139,6 +126,19 @@ def bfloat16(candidate: Candidate) -> Evidence:
     x = torch.randn(3, 4, 7).bfloat16()
     exact = functional.rms_norm(x.double(), (7,), eps=1e-6)
     return rounded_once(built(candidate, 7, eps=1e-6).bfloat16()(x), exact, atol=1e-6)
+
+
+@rms_norm.check("The weight starts from ones.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    return starts_as(built(candidate, 5), transformer_layers.RMSNorm(5))
+
+
+@rms_norm.check("Without an eps, it is 1e-6.", kind="start")
+def default_eps(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, 5)
+    x = 3e-4 * _rows(5)  # a mean square of 1e-7
+    theirs.eps = 1e-6
+    return equivalent(ours(x), theirs(x), atol=1e-11)
 
 
 probe(

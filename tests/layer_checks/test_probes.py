@@ -1,0 +1,141 @@
+"""The probes that are written once for all layers, and the mistakes that they are for."""
+
+import random
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from layer_checks import check
+from layer_checks.definitions import Candidate
+from layer_checks.evidence import Evidence
+from layer_checks.probes import PROBES, Probing
+from layer_checks.registry import LAYERS, wrong_versions
+from transformer_layers import BatchNorm1d, LayerNorm, MultiHeadAttention, padding_mask
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+def run(name: str, layer: str, candidate: Candidate) -> Evidence:
+    """Runs one probe on a candidate."""
+    (probe,) = (each for each in LAYERS[layer].checks if each.name == name and each.generic)
+    return probe.run(candidate)
+
+
+def test_every_layer_is_asked_what_it_can_be_asked() -> None:
+    asked = {
+        name: {each.name for each in layer.checks if each.generic} for name, layer in LAYERS.items()
+    }
+    assert asked["MultiHeadAttention"] == set(PROBES)
+    assert asked["LayerNorm"] == set(PROBES) - {"draws of torch"}
+    assert asked["causal_mask"] == {"called again"}
+    assert asked["l1_penalty"] == {"input unchanged", "layout in memory", "sizes of values"}
+    assert all(asked.values())
+
+
+def test_generic_ones_come_last() -> None:
+    for layer in LAYERS.values():
+        for declared in (layer.checks, layer.wrong_versions):
+            generic = [each.generic for each in declared]
+            assert generic == sorted(generic)
+
+
+def test_a_mask_that_is_edited_is_seen() -> None:
+    class Edits(MultiHeadAttention):
+        def forward(
+            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+        ) -> Tensor:
+            output = super().forward(query, key, value, mask)
+            if mask is not None:
+                mask[..., 0] = ~mask[..., 0]
+            return output
+
+    with pytest.raises(AssertionError, match=r"^not equal: input 3 is another one after the call$"):
+        run("input unchanged", "MultiHeadAttention", Edits)
+
+
+def test_a_graph_is_found_in_attributes_and_elsewhere() -> None:
+    held: list[Tensor] = []
+
+    class InAnAttribute(BatchNorm1d):
+        def forward(self, x: Tensor) -> Tensor:
+            self.mean = x.mean()
+            return super().forward(x)
+
+    class Elsewhere(LayerNorm):
+        def forward(self, x: Tensor) -> Tensor:
+            held.append(super().forward(x))
+            return held[-1]
+
+    with pytest.raises(AssertionError, match=r"^not equal: mean keeps the graph of a past call$"):
+        run("no graph kept", "BatchNorm1d", InAnAttribute)
+    with pytest.raises(AssertionError, match=r"^not equal: something keeps the graph"):
+        run("no graph kept", "LayerNorm", Elsewhere)
+
+
+def test_pythons_generator_is_none_of_torchs() -> None:
+    class Noisy(nn.Dropout):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * random.random() if self.training else x
+
+    state = random.getstate()
+    with pytest.raises(AssertionError, match=r"^not equal: draw 0 with the same seed of torch$"):
+        run("draws of torch", "Dropout", Noisy)
+    assert random.getstate() == state
+
+
+def test_numpys_generator_is_left_as_it_was() -> None:
+    import numpy as np
+
+    before = np.random.get_state()[1].tolist()
+    run("draws of torch", "Dropout", nn.Dropout)
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_a_table_that_is_cached_is_seen() -> None:
+    table = torch.ones(3, 7, dtype=torch.bool)
+
+    def cached(seq: int, past: int = 0) -> Tensor:
+        return table
+
+    with pytest.raises(AssertionError, match=r"^not equal: "):
+        run("called again", "causal_mask", cached)
+
+
+def test_small_and_large_values_are_relative_to_the_largest() -> None:
+    evidence = run("sizes of values", "LayerNorm", LayerNorm)
+    assert repr(evidence).endswith("tolerance 1e-07")
+
+
+def test_any_layer_can_make_the_mistakes() -> None:
+    names = {
+        layer: {version.name for version in wrong_versions(layer) if version.generic}
+        for layer in LAYERS
+    }
+    assert "parameters made in forward" in names["LayerNorm"]
+    assert "parameters made in forward" not in names["Dropout"]
+    assert names["causal_mask"] == {"table shared by all calls"}
+    assert "size guessed" not in names["MultiHeadAttention"]  # whose "length guessed" it is
+
+
+def test_a_layer_that_is_told_little_of_is_asked_little() -> None:
+    asked = Probing(
+        pair=lambda candidate: (candidate, candidate),
+        inputs=lambda batch, seq: (padding_mask(torch.arange(batch), seq),),
+        scales=(),
+        half=False,
+        batched=False,
+    )
+    needed = [name for name, each in PROBES.items() if each.needs(LAYERS["gelu"], asked)]
+    assert needed == ["input unchanged", "layout in memory"]
+
+
+def test_a_right_layer_with_other_habits_passes() -> None:
+    class KeepsWeights(LayerNorm):
+        """Keeps something without its graph."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = super().forward(x).detach()
+            return super().forward(x)
+
+    assert check("LayerNorm", KeepsWeights)
