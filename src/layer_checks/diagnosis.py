@@ -152,7 +152,10 @@ class _Diagnosis:
             exact = self._fails_the_same(known, self.found.results)
             right = _law_holds(self.found.results) and (loaded is None or loaded.complete)
             if exact or right:  # what is known for a mistake is not adapted away
-                self.found.behaves_like, self.found.fails_like = known.behaves_like, known.fails_like
+                self.found.behaves_like, self.found.fails_like = (
+                    known.behaves_like,
+                    known.fails_like,
+                )
                 return
         as_is = self.found.results
         adapted = Adapted(self.layer, self.candidate)

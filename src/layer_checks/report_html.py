@@ -1,4 +1,4 @@
-"""A report as HTML, for notebooks and pages: a table, with what to look at folded."""
+"""A report as HTML, for notebooks and pages: what holds, and what to look at, is folded."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -45,24 +45,38 @@ def as_html(
     Returns:
         One element with its own style.
     """
-    shown = [(name, results) for name, results in kinds if results]
-    bodies = "\n".join(_body(name if len(shown) > 1 else "", results) for name, results in shown)
+    broken = [(name, [each for each in results if not each.held]) for name, results in kinds]
+    held = [(name, [each for each in results if each.held]) for name, results in kinds]
     lines = "\n".join(f"<p>{escape(line)}</p>" for line in remarks)
     return f"""<div class="layer-report">
 <style>{_STYLE}</style>
 <table>
 <caption>{escape(headline)}</caption>
-{bodies}
+{_bodies(broken)}
 </table>
-{_fold([result for _, results in shown for result in results if not result.held])}
+{_held(held)}
+{_fold([result for _, results in broken for result in results])}
 {lines}
 </div>"""
 
 
+def _bodies(kinds: Sequence[tuple[str, Sequence[Result]]]) -> str:
+    return "\n".join(_body(name, results) for name, results in kinds if results)
+
+
 def _body(name: str, results: Sequence[Result]) -> str:
-    head = f'<tr><th scope="rowgroup" colspan="2">{escape(name)}</th></tr>\n' if name else ""
+    head = f'<tr><th scope="rowgroup" colspan="2">{escape(name)}</th></tr>\n'
     rows = "\n".join(map(_row, results))
     return f"<tbody>\n{head}{rows}\n</tbody>"
+
+
+def _held(kinds: Sequence[tuple[str, Sequence[Result]]]) -> str:
+    """The checks that hold, of every kind."""
+    count = sum(len(results) for _, results in kinds)
+    if not count:
+        return ""
+    said = "1 check holds" if count == 1 else f"{count} checks hold"
+    return f"<details><summary>{said}</summary><table>\n{_bodies(kinds)}\n</table></details>"
 
 
 def _row(result: Result) -> str:

@@ -116,14 +116,14 @@ TOKENIZER = (
     ),
     _load_tokenizer(
         "a vocabulary that a killed process did not come to not looked for",
-        ", *left_behind(folder, TOKENIZER)",
+        ", *left_behind(place, TOKENIZER)",
         ",",
     ),
     _require_merges("tokens that no merge makes", "unmade:", "len(unmade) > 40:"),
     _require_merges(
         "special tokens need a merge", "not _SPECIAL.fullmatch(token)", "token != END_OF_TEXT"
     ),
-    _load_tokenizer("the working directory read", "    require_named(name_or_folder)\n", ""),
+    _load_tokenizer("the working directory read", "    require_named(folder)\n", ""),
     _load_tokenizer(
         "the model's files fetched", ", TOKENIZER)\n    merges_path", ")\n    merges_path"
     ),
