@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
-from layer_checks.candidates import counterparts, weights_of
+from layer_checks.candidates import counterparts, current_match, weights_of
 from layer_checks.evidence import Evidence, holds
 from transformer_layers import BatchNorm1d, Conv1D, LayerNorm, RMSNorm
 
@@ -44,15 +45,40 @@ def starts_as(layer: nn.Module, right: nn.Module) -> Evidence:
         AssertionError: If one starts from something else, or none has a counterpart.
     """
     expected, parameters = _starts(right), dict(layer.named_parameters())
-    known = counterparts(layer, weights_of(right))
+    places = _places(layer, right)
     wrong = [
         f"{name} {found}"
-        for name, known_as in known.items()
-        if (found := _what_is_wrong(parameters[name].detach().double(), expected[known_as]))
+        for name, known_as, place in places
+        if (found := _what_is_wrong(parameters[name].detach().double()[place], expected[known_as]))
     ]
-    if wrong or not known:
+    if wrong or not places:
         raise AssertionError(f"not equal: {', '.join(wrong) or 'no parameter has its name'}")
-    return holds(True, f"{len(known)} parameters start as they should")
+    count = len({name for name, _, _ in places})
+    return holds(True, f"{count} parameters start as they should")
+
+
+def _places(layer: nn.Module, right: nn.Module) -> list[tuple[str, str, Tensor]]:
+    """Which parameter holds which weight of the right layer, and at which of its elements."""
+    weights = weights_of(right)
+    match = current_match()
+    if match is None:
+        parameters = dict(layer.named_parameters())
+        return [
+            (name, known_as, torch.ones_like(parameters[name], dtype=torch.bool))
+            for name, known_as in counterparts(layer, weights).items()
+        ]
+    # Each weight is filled with a number of its own, which stays with it wherever it is put.
+    numbered = {
+        name: torch.full_like(weight, number)
+        for number, (name, weight) in enumerate(weights.items(), start=1)
+    }
+    found = []
+    for name, numbers in match.weights_for(layer, numbered).items():
+        for number, known_as in enumerate(weights, start=1):
+            place = numbers == number
+            if place.any():
+                found.append((name, known_as, place))
+    return found
 
 
 def _starts(right: nn.Module) -> dict[str, Start]:

@@ -1,8 +1,12 @@
 """What parameters start from."""
 
-import pytest
-from torch import nn
+from functools import partial
 
+import pytest
+import torch
+from torch import Tensor, nn
+
+from layer_checks import check
 from layer_checks.initial import starts_as
 from transformer_layers import Conv1D, LayerNorm
 
@@ -32,3 +36,24 @@ def test_parameters_are_found_by_name_or_by_order() -> None:
     starts_as(nn.Sequential(Conv1D(64, 48)), Conv1D(64, 48))
     with pytest.raises(AssertionError, match=r"^not equal: no parameter has its name$"):
         starts_as(nn.Identity(), Conv1D(64, 48))
+
+
+def test_parameters_are_found_as_they_were_matched() -> None:
+    class Renamed(nn.Module):
+        """Its parameters have other names, and the other order."""
+
+        def __init__(self, hidden_size: int, epsilon: float = 1e-5, gain: float = 1.0) -> None:
+            super().__init__()
+            self.beta = nn.Parameter(torch.zeros(hidden_size))
+            self.scale = nn.Parameter(torch.full((hidden_size,), gain))
+            self.epsilon = epsilon
+
+        def forward(self, x: Tensor) -> Tensor:
+            shape = (x.shape[-1],)
+            return nn.functional.layer_norm(x, shape, self.scale, self.beta, self.epsilon)
+
+    right = check("LayerNorm", Renamed)
+    assert all(result.held for result in right.start)
+    wrong = check("LayerNorm", partial(Renamed, gain=2.0))
+    texts = {result.name: result.text for result in wrong.start}
+    assert texts["initial values"] == "scale not all 1"
