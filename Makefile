@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve site-report test check quick wheels mutants mutants-generic fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book serve site-report test check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -56,6 +56,9 @@ mutants: $(VENV)/installed ## print which check and which test notices which wro
 
 mutants-generic: $(VENV)/installed ## print which generic mutants of the layers no test notices; hours
 	$(BIN)/python -m tests.against_wrong_versions --generic
+
+seeds: $(VENV)/installed ## hold the checks against the right layers with 200 seeds
+	SEEDS=200 $(BIN)/python -m pytest --numprocesses 2 tests/layer_checks/test_wrong_versions.py -k never_flagged
 
 fuzz: $(VENV)/installed ## hold the output checks against 5,000 cells made by chance
 	$(BIN)/python -m tests.fuzz --segments 5000

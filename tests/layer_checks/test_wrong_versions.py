@@ -1,5 +1,6 @@
 """The checks are checked: each catches something, together they catch all, and nothing else."""
 
+import os
 from functools import cache, partial
 
 import pytest
@@ -8,6 +9,7 @@ from torch import nn
 from layer_checks import check, detection_table, wrong_version, wrong_versions
 from layer_checks.definitions import WrongVersion
 from layer_checks.registry import LAYERS, right_version
+from layer_checks.running import run
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -16,6 +18,8 @@ VERSIONS = [
     for layer in LAYERS
     for version in wrong_versions(layer)
 ]
+# Of random weights and inputs. The nightly run has 200, which take half an hour.
+SEEDS = int(os.environ.get("SEEDS", "15"))
 table_of = cache(partial(detection_table, generic=True))
 TEN_OR_MORE = {
     "attention_weights",
@@ -33,7 +37,7 @@ def test_there_are_six_wrong_versions_or_ten_of_what_has_attention(layer: str) -
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_the_right_layer_is_never_flagged(layer: str) -> None:
-    for seed in range(200):
+    for seed in range(SEEDS):
         report = check(layer, right_version(layer), seed)
         assert not report.failed, f"seed {seed}\n{report}"
 
@@ -70,7 +74,9 @@ def test_every_wrong_version_is_caught_and_named(layer: str, version: WrongVersi
 def test_no_wrong_version_escapes_by_the_luck_of_the_draw(
     layer: str, version: WrongVersion
 ) -> None:
-    assert all(check(layer, version.layer, seed).failed for seed in (1, 2))
+    strong = [each for each in LAYERS[layer].checks if not each.weak]
+    for seed in (1, 2):
+        assert not all(run(each, version.layer, seed).held for each in strong)
 
 
 @pytest.mark.parametrize("layer", LAYERS)
