@@ -293,7 +293,7 @@ class ResidualStreamDropped(_PostNorm):
         return self.drop(super().forward(x, mask))
 
 
-@transformer_encoder_layer.wrong(_TWICE_ADVICE, published=_BERT)
+@transformer_encoder_layer.wrong(_TWICE_ADVICE)
 class FeedForwardDroppedTwice(_PostNorm):
     """Drops what the feed-forward network has dropped already."""
 
@@ -312,9 +312,7 @@ class PreResidualStreamDropped(_PreNorm):
         return self.drop(super().forward(x, mask))
 
 
-@pre_norm_transformer_encoder_layer.wrong(
-    _TWICE_ADVICE, name="feed forward dropped twice", published=_BERT
-)
+@pre_norm_transformer_encoder_layer.wrong(_TWICE_ADVICE, name="feed forward dropped twice")
 class PreFeedForwardDroppedTwice(_PreNorm):
     """Drops what the feed-forward network has dropped already."""
 

@@ -116,9 +116,7 @@ class DropoutInside(_Positionwise):
 
 
 @positionwise_feed_forward.wrong(
-    "drop the result once: what is kept is divided by 1 - p a single time.",
-    published="codertimo/BERT-pytorch, bert_pytorch/model/transformer.py: in the network, and in "
-    "the sub-layer around it",
+    "drop the result once: what is kept is divided by 1 - p a single time."
 )
 class DroppedTwice(_Positionwise):
     """Drops the result, and drops it again."""
