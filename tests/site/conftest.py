@@ -22,6 +22,7 @@ from tests.site.serving import BROWSERS, ROOT, Handler
 
 DESKTOP = {"width": 1300, "height": 900}
 PHONE = {"width": 390, "height": 844}
+NARROW = {"width": 320, "height": 568}  # the narrowest phones, and a desktop at 400 %
 
 
 @pytest.fixture(scope="session")
@@ -146,8 +147,9 @@ def visits(browser: Browser, address: str, pages: dict[str, BeautifulSoup]) -> d
             page.evaluate("inspection.settled()")
             visit.themes[theme] = page.evaluate("document.documentElement.dataset.theme")
             visit.faint[theme] = page.evaluate("inspection.faint()")
-        page.set_viewport_size(PHONE)
-        visit.too_wide["phone"] = page.evaluate("inspection.tooWide()")
+        for screen, size in (("phone", PHONE), ("narrow phone", NARROW)):
+            page.set_viewport_size(size)
+            visit.too_wide[screen] = page.evaluate("inspection.tooWide()")
         page.close()
     context.close()
     return found

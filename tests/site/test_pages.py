@@ -36,7 +36,7 @@ def test_images_have_a_text_alternative(visits):
     assert found(visits, lambda visit: visit.unnamed_images) == {}
 
 
-@pytest.mark.parametrize("screen", ["desktop", "phone"])
+@pytest.mark.parametrize("screen", ["desktop", "phone", "narrow phone"])
 def test_page_does_not_scroll_sideways(visits, screen):
     assert found(visits, lambda visit: visit.too_wide[screen]) == {}
 
