@@ -257,7 +257,8 @@ def _defaults(signature: inspect.Signature | None) -> dict[str, Any]:
 
 
 def _takes_anything(signature: inspect.Signature) -> bool:
-    kinds = {each.kind for each in signature.parameters.values()}
+    """Whether it hands on what it is given, by place and by name, beside options of its own."""
+    kinds = {each.kind for each in signature.parameters.values()} - {inspect.Parameter.KEYWORD_ONLY}
     return kinds == {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 

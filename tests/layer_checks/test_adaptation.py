@@ -134,6 +134,23 @@ def test_a_network_of_transformers() -> None:
     assert check("FeedForward", build)
 
 
+class HandsOn(nn.Module):
+    """A wrapper with an option of its own, as adapters of others' layers are written."""
+
+    def __init__(self, *args: float, dtype: torch.dtype | None = None, **kwargs: float) -> None:
+        super().__init__()
+        self.inner = LlamaRMSNorm(*args, **kwargs).to(dtype)
+
+    def forward(self, *args: Tensor) -> Tensor:
+        return self.inner(*args)
+
+
+def test_a_wrapper_that_hands_on_computes_in_float32_as_what_it_wraps() -> None:
+    report = check("RMSNorm", HandsOn)
+    assert report
+    assert report.in_single
+
+
 class Gain(nn.Module):
     """Weights in another order, with names that the book does not have, and no bias argument."""
 
