@@ -257,9 +257,14 @@ def _defaults(signature: inspect.Signature | None) -> dict[str, Any]:
 
 
 def _takes_anything(signature: inspect.Signature) -> bool:
-    """Whether it hands on what it is given, by place and by name, beside options of its own."""
-    kinds = {each.kind for each in signature.parameters.values()} - {inspect.Parameter.KEYWORD_ONLY}
-    return kinds == {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    """Whether it hands on what it is given by place, beside options of its own."""
+    kinds = {each.kind for each in signature.parameters.values()}
+    handed_on = {
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    }
+    return inspect.Parameter.VAR_POSITIONAL in kinds and kinds <= handed_on
 
 
 def _versions(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[int]:
