@@ -12,8 +12,9 @@ from layer_checks.evidence import Evidence
 # A class of layers, or a function: what a reader hands in.
 Candidate: TypeAlias = Callable[..., Any]
 
-# What a check is about: what the layer computes, values and gradients; how it is called and what it
-# refuses (arguments, names, masks, caches); its initial values and defaults.
+# What a check is about: what the layer computes, values and gradients; how it is called, what it
+# refuses and how exact it is in which dtype (arguments, names, masks, caches, half precisions); its
+# initial values and defaults.
 Kind: TypeAlias = Literal["law", "contract", "start"]
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])

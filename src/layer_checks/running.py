@@ -52,6 +52,10 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
         return Result(one.name, one.law, False, failure(error), one.kind, where_of(error))
     except (OutOfTime, KeyboardInterrupt):
         raise
+    except NotImplementedError as error:
+        asked = str(error).startswith("Module [")  # it has no `forward`, which torch says so
+        text = shortened(error_line(error) if asked else str(error) or "not implemented")
+        return Result(one.name, one.law, False, text, one.kind, asked=asked)
     except BaseException as error:  # a reader's layer can raise anything
         return Result(one.name, one.law, False, shortened(error_line(error)), one.kind)
     return Result(one.name, one.law, True, _measured(evidence), one.kind)

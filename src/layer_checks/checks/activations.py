@@ -96,7 +96,7 @@ def dtype(activation: _Activation) -> Evidence:
     return same([activation(torch.ones(2, dtype=each)).dtype for each in dtypes], dtypes)
 
 
-@both.check("In bfloat16 it is computed in float32, and rounded once.")
+@both.check("In bfloat16 it is computed in float32, and rounded once.", kind="contract")
 def bfloat16(activation: _Activation) -> Evidence:
     x = _range().bfloat16()
     return rounded_once(activation(x), activation.authority(x.double()), atol=1e-6)

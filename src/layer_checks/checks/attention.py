@@ -176,17 +176,17 @@ def nothing_allowed(call: Call) -> Evidence:
     return equivalent(row, torch.zeros_like(row), atol=0.0)
 
 
-@both.check("In float16, queries and keys of 64 times ±40 give the right weights.")
+@both.check("In float16, queries and keys of 64 times ±40 give the right weights.", kind="contract")
 def half_precision(call: Call) -> Evidence:
     return _half_precision(call, masked=False)
 
 
-@both.check("So they do under a mask.", name="half precision, masked")
+@both.check("So they do under a mask.", name="half precision, masked", kind="contract")
 def half_precision_masked(call: Call) -> Evidence:
     return _half_precision(call, masked=True)
 
 
-@both.check("In bfloat16 the weights are computed in float32, and rounded once.")
+@both.check("In bfloat16 the weights are computed in float32, and rounded once.", kind="contract")
 def bfloat16(call: Call) -> Evidence:
     query, key = (x.bfloat16() for x in _inputs())
     mask = _mask()

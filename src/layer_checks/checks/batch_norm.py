@@ -167,7 +167,9 @@ def large_mean(candidate: Candidate) -> Evidence:
     return equivalent(built(candidate, 5, eps=1e-5)(x), expected, atol=1e-3)
 
 
-@batch_norm_1d.check("In float16, channels with a standard deviation of 600 are normalized.")
+@batch_norm_1d.check(
+    "In float16, channels with a standard deviation of 600 are normalized.", kind="contract"
+)
 def half_precision(candidate: Candidate) -> Evidence:
     x = (600 * torch.randn(16, 5)).half()
     expected = functional.batch_norm(x.double(), None, None, training=True).half()

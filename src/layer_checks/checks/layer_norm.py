@@ -144,7 +144,9 @@ def constant_row(candidate: Candidate) -> Evidence:
     return equivalent(ours(x), theirs.bias.expand(2, 5), atol=1e-12)
 
 
-@layer_norm.check("In float16, rows with a standard deviation of 600 are normalized.")
+@layer_norm.check(
+    "In float16, rows with a standard deviation of 600 are normalized.", kind="contract"
+)
 def half_precision(candidate: Candidate) -> Evidence:
     x = (600 * torch.randn(3, 4, 7)).half()
     expected = functional.layer_norm(x.double(), (7,)).half()
@@ -152,7 +154,9 @@ def half_precision(candidate: Candidate) -> Evidence:
     return equivalent(built(candidate, 7, eps=1e-5).half()(x), expected, atol=4e-3)
 
 
-@layer_norm.check("In bfloat16, values around 10 are normalized in float32, and rounded once.")
+@layer_norm.check(
+    "In bfloat16, values around 10 are normalized in float32, and rounded once.", kind="contract"
+)
 def bfloat16(candidate: Candidate) -> Evidence:
     x = (torch.randn(3, 4, 7) + 10).bfloat16()
     exact = functional.layer_norm(x.double(), (7,))

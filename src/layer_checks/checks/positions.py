@@ -50,12 +50,12 @@ def values(candidate: Candidate) -> Evidence:
     return equivalent(candidate(9, 6), _expected(range(9), 6), atol=_ATOL)
 
 
-@sinusoidal_positions.check("So do nine positions of width 5.")
+@sinusoidal_positions.check("So do nine positions of width 5.", kind="contract")
 def odd_width(candidate: Candidate) -> Evidence:
     return equivalent(candidate(9, 5), _expected(range(9), 5), atol=_ATOL)
 
 
-@sinusoidal_positions.check("So do the positions around 10,000.")
+@sinusoidal_positions.check("So do the positions around 10,000.", kind="contract")
 def far_positions(candidate: Candidate) -> Evidence:
     return equivalent(candidate(10_001, 6)[-10:], _expected(range(9991, 10_001), 6), atol=_ATOL)
 

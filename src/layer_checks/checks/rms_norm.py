@@ -113,7 +113,7 @@ def row_of_zeros(candidate: Candidate) -> Evidence:
     return equivalent(ours(x), x, atol=0.0)
 
 
-@rms_norm.check("In float16, rows with a root mean square of 600 are normalized.")
+@rms_norm.check("In float16, rows with a root mean square of 600 are normalized.", kind="contract")
 def half_precision(candidate: Candidate) -> Evidence:
     x = (600 * torch.randn(3, 4, 7)).half()
     expected = functional.rms_norm(x.double(), (7,)).half()
@@ -121,7 +121,7 @@ def half_precision(candidate: Candidate) -> Evidence:
     return equivalent(built(candidate, 7, eps=1e-6).half()(x), expected, atol=4e-3)
 
 
-@rms_norm.check("In bfloat16, rows are normalized in float32, and rounded once.")
+@rms_norm.check("In bfloat16, rows are normalized in float32, and rounded once.", kind="contract")
 def bfloat16(candidate: Candidate) -> Evidence:
     x = torch.randn(3, 4, 7).bfloat16()
     exact = functional.rms_norm(x.double(), (7,), eps=1e-6)
