@@ -115,7 +115,8 @@ def _gelu_new() -> Any:
     "transformers",
     "gelu_tanh",
     "activations.FastGELUActivation",
-    note="its constant has ten digits",
+    "variation",
+    "its constant has ten digits",
 )
 def _gelu_fast() -> Any:
     from transformers.activations import FastGELUActivation
@@ -404,7 +405,13 @@ def _timm_gelu_tanh() -> Any:
     return _elementwise(GELUTanh)
 
 
-@surveyed("openai-whisper", "LayerNorm", "model.LayerNorm", note=WIDE)
+@surveyed(
+    "openai-whisper",
+    "LayerNorm",
+    "model.LayerNorm",
+    "does not fit",
+    "converts its input to float32, and takes no weights of float64",
+)
 def _whisper_norm() -> Any:
     stub("numba", "tiktoken", "more_itertools", "ffmpeg")
     from whisper.model import LayerNorm
@@ -438,7 +445,6 @@ def _onmt_rms() -> Any:
         "tensorboard",
         "fasttext",
         "spacy",
-        "awq_ext",
         "ahocorasick",
         "bitsandbytes",
     )
@@ -824,7 +830,13 @@ def _espnet_positions() -> Any:
     return _table(lambda seq, d_model: PositionalEncoding(d_model, 0.0, max(seq, 1)).pe)
 
 
-@surveyed("fair-esm", "MultiHeadAttention", "multihead_attention.MultiheadAttention")
+@surveyed(
+    "fair-esm",
+    "MultiHeadAttention",
+    "multihead_attention.MultiheadAttention",
+    "does not fit",
+    "joins its biases, of which there must be three",
+)
 def _esm_attention() -> Any:
     from esm.multihead_attention import MultiheadAttention
 
@@ -1165,7 +1177,8 @@ def _tts_norm() -> Any:
     "megatron-core",
     "gelu_tanh",
     "fusions.fused_bias_gelu.bias_gelu",
-    note="its constant has eight digits",
+    "variation",
+    "its constant has eight digits",
 )
 def _megatron() -> Any:
     stub("transformer_engine", "apex")
