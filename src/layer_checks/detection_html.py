@@ -117,6 +117,7 @@ _STYLE = """
   padding-left: 1.6rem;
   text-indent: -1.6rem;
 }
+.detection-table.many table :is(th, td) { min-width: 1.15rem; padding-inline: .05rem; }
 @media (max-width: 600px) {
   .detection-table table { font-size: .72rem; }
   .detection-table table :is(th, td) { min-width: 1.15rem; padding: .2rem .05rem; }
@@ -166,7 +167,8 @@ def as_html(
         f"<td{_class_of(each)}>{sum(column)}</td>"
         for each, column in zip(checks, zip(*caught, strict=True), strict=True)
     )
-    return f"""<div class="detection-table">
+    many = " many" if len(checks) > 20 else ""  # as a page's column has room for
+    return f"""<div class="detection-table{many}">
 <style>{_STYLE}</style>
 <div class="frame" role="group" tabindex="0" aria-label="Wrong versions of {escape(layer_name)}">
 <table>

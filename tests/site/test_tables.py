@@ -16,6 +16,7 @@ FRAMES = """
   };
   const cells = (selector) => [...frame.querySelectorAll(selector)];
   return {
+    scrolls: frame.scrollWidth > frame.clientWidth,
     scrollable: ["auto", "scroll"].includes(getComputedStyle(frame).overflowX),
     reachable: frame.tabIndex === 0,
     inside: left >= 0 && right <= innerWidth,
@@ -53,6 +54,7 @@ def test_tables_show_their_names_and_their_last_check(page, address, with_tables
             assert frame["names"], name
             assert frame["last"], name
             assert frame["room"] > 200, name
+            assert not (frame["scrolls"] and width > 1000), name
 
 
 @pytest.mark.parametrize("head", ["thead th:last-child", "tbody th"])
