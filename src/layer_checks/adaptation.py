@@ -211,7 +211,7 @@ class _Watch(TorchDispatchMode):
     """Notices a float32 that is computed where the inputs are float64."""
 
     def __init__(self, adapted: Adapted) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's
         self.adapted = adapted
 
     def __torch_dispatch__(

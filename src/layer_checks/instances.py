@@ -47,7 +47,7 @@ def rebuilt(layer: Layer, instance: nn.Module) -> Candidate:
         return cls(*args, **kwargs, **options)
 
     rest = [each for name, each in theirs.parameters.items() if name not in options]
-    build.__signature__ = theirs.replace(parameters=rest)  # type: ignore[attr-defined]
+    build.__signature__ = theirs.replace(parameters=rest)  # type: ignore[attr-defined]  # inspect reads it
     return build
 
 

@@ -69,7 +69,7 @@ def _called(call: Call) -> Make:
 
             return wrong
 
-        class Wrong(right):  # type: ignore[misc]
+        class Wrong(right):  # type: ignore[misc]  # a class that is a value
             def forward(self, *args: Any, **kwargs: Any) -> Any:
                 return call(super().forward, args, kwargs, self)
 
@@ -223,7 +223,7 @@ def generator_of_its_own(right: Any) -> Candidate:
     if not isinstance(right, type):
         return wraps(drawn)(lambda *args, **kwargs: drawn(right, *args, **kwargs))
 
-    class Own(right):  # type: ignore[misc]
+    class Own(right):  # type: ignore[misc]  # a class that is a value
         """Draws from a generator that nobody seeds."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -244,7 +244,7 @@ def generator_of_its_own(right: Any) -> Candidate:
 def parameters_made_in_forward(right: Any) -> Candidate:
     """Has its parameters from its first call on."""
 
-    class Late(right):  # type: ignore[misc]
+    class Late(right):  # type: ignore[misc]  # a class that is a value
         """Has its parameters from its first call on."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -26,7 +26,7 @@ def ordinary() -> Iterator[None]:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         # What TorchScript derives by itself once a function has run gives gradients in float32.
-        stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]
+        stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]  # no stub
         if torch.is_autocast_enabled("cpu"):
             stack.enter_context(torch.autocast("cpu", enabled=False))
         if "torch._dynamo" in sys.modules:  # nothing is compiled without it, and it loads slowly
