@@ -349,8 +349,7 @@ class _Diagnosis:
         if not failures:
             return Mistakes()
         try:
-            with matched_by(form.match):
-                return known_mistakes(self.layer, form.candidate, failures)
+            return known_mistakes(self.layer, form.candidate, failures, form.match)
         except (OutOfTime, KeyboardInterrupt):
             raise
         except BaseException:  # where even the probe ends the program, nothing is known

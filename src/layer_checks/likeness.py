@@ -7,8 +7,10 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from layer_checks.candidates import matched_by
 from layer_checks.definitions import Candidate, Layer, WrongVersion
 from layer_checks.evidence import error_line
+from layer_checks.matching import Match
 from layer_checks.randomness import repeatable
 from layer_checks.registry import right_version
 from layer_checks.running import Result, run
@@ -40,7 +42,9 @@ class _Fingerprint:
     message: str = ""
 
 
-def known_mistakes(layer: Layer, candidate: Candidate, failures: frozenset[str]) -> Mistakes:
+def known_mistakes(
+    layer: Layer, candidate: Candidate, failures: frozenset[str], match: Match | None = None
+) -> Mistakes:
     """The wrong versions that a candidate behaves like.
 
     A mistake that shows in values is told by them. One that shows in rounding, dtypes or errors
@@ -51,11 +55,14 @@ def known_mistakes(layer: Layer, candidate: Candidate, failures: frozenset[str])
         layer: The layer that the candidate is to be.
         candidate: A class or function.
         failures: The names of the checks that it fails.
+        match: How the candidate's weights are matched, by name or order where it is None. Those of
+            the wrong versions never are: what is known of them is kept for the next candidate.
 
     Returns:
         The wrong version that it behaves like, and those that fail some of the same checks.
     """
-    found = _fingerprint(layer, candidate)
+    with matched_by(match):
+        found = _fingerprint(layer, candidate)
     visible = not _alike(found, _right_fingerprint(layer))
     alike = [version for version in layer.wrong_versions if _alike(_known(layer, version), found)]
     exact = [version for version in alike if _failures(layer, version) == failures]
