@@ -1,5 +1,6 @@
 """Mistakes that any layer can make, each made in a right one: what the probes are for."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, wraps
@@ -187,6 +188,37 @@ def small_values_flushed_to_zero(call: Candidate, args: Any, kwargs: Any, wrong:
         return x.where(x.abs() > 1e-5, 0.0) if _floating(x) else x
 
     return call(*map(flushed, args), **kwargs)
+
+
+@_mistake(
+    "take the root of what eps has been added to: at 0 a root has no gradient.",
+    "inputs all alike",
+    unless=("Dropout",),
+)
+@_called
+def gradient_of_a_root_at_zero(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Adds nothing, by way of the root of a sum of squares."""
+    x = _first_tensor(args)
+    output = call(*args, **kwargs)
+    if x is None or not x.is_floating_point():
+        return output
+    return output + 0.0 * x.double().square().sum().sqrt().to(output.dtype)
+
+
+@_mistake("give an argument that is left out the value of its signature.", "values left out")
+def other_defaults(right: Any) -> Candidate:
+    """Drops a quarter unless told otherwise."""
+    signature = inspect.signature(right)
+
+    class Other(right):  # type: ignore[misc]  # a class that is a value
+        """Drops a quarter unless told otherwise."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            given = signature.bind(*args, **kwargs).arguments
+            left_out = {"dropout", "p"} & signature.parameters.keys() - given.keys()
+            super().__init__(*args, **kwargs, **dict.fromkeys(left_out, 0.25))
+
+    return Other
 
 
 @_mistake("return the dtype of the input.", "half precisions", unless=("logits in float32",))

@@ -6,20 +6,21 @@ A check module tells by a `Probing` how its layer is built and called, and which
 
 import copy
 import gc
+import itertools
 import random
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from layer_checks.candidates import same
+from layer_checks.candidates import built, outputs_and_gradients, same, weights_of
 from layer_checks.definitions import Candidate, Kind, Layer, in_words
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.randomness import seeded
@@ -38,6 +39,8 @@ class Probing:
             nothing is dropped in training either.
         inputs: Inputs for both in float64, for a number of sequences and of positions.
         narrow: The pair for one feature, and inputs for it; None where there are no features.
+        sizes: What the candidate is built with, for the defaults of its other arguments.
+        defaults: These arguments, and the values that they have where they are left out.
         drawn: Builds the candidate and calls it, and returns all that chance decides in this: the
             initial weights, and an output in training; None where nothing is drawn.
         scales: By what the inputs are multiplied; empty where they are no floating-point numbers.
@@ -49,6 +52,8 @@ class Probing:
     pair: Callable[[Candidate], Pair]
     inputs: Callable[[int, int], Inputs]
     narrow: Callable[[Candidate], tuple[Function, Function, Inputs]] | None = None
+    sizes: tuple[int, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     drawn: Callable[[Candidate], Sequence[Tensor]] | None = None
     scales: Sequence[float] = (1e-6, 1.0, 80.0, 1e3)
     half: bool = True
@@ -103,12 +108,13 @@ def _axes_of_inputs(layer: Layer, probing: Probing) -> int:
 
 @_declared("What it is called with is the same afterwards.", "contract", _axes_of_inputs)
 def input_unchanged(probing: Probing, candidate: Candidate) -> Evidence:
-    """Inputs and masks."""
+    """Inputs and masks, whether gradients are wanted or not."""
     ours, _ = probing.pair(candidate)
     inputs = probing.inputs(3, 4)
     before = copy.deepcopy(inputs)
-    for called in _modes(ours):
-        called(*inputs)
+    for called, gradients in itertools.product(_modes(ours), (True, False)):
+        with torch.set_grad_enabled(gradients):
+            called(*inputs)
         for number, (x, expected) in enumerate(zip(inputs, before, strict=True)):
             if isinstance(x, Tensor) and not torch.equal(x, expected):
                 raise AssertionError(f"not equal: input {number} is another one after the call")
@@ -204,6 +210,46 @@ def sizes_of_values(probing: Probing, candidate: Candidate) -> Evidence:
             size = expected.abs().max().clamp(min=1e-30)
             found.append(equivalent(ours(*inputs) / size, expected / size, atol=1e-7))
     return found[0]
+
+
+@_declared(
+    "Inputs that are all alike, and all zeros, give the values and the gradients of any others.",
+    "law",
+    lambda layer, probing: _is_module(layer, probing) and probing.scales,
+)
+def inputs_all_alike(probing: Probing, candidate: Candidate) -> Evidence:
+    """As padding is: the root of a variance of 0 has no gradient, unless eps is added before."""
+    found = []
+    pair = probing.pair(candidate)
+    for value in (0.7, 0.0):
+        inputs = [
+            torch.full_like(x, value) if isinstance(x, Tensor) and x.is_floating_point() else x
+            for x in probing.inputs(3, 4)
+        ]
+        for ours, theirs in zip(*map(_modes, pair), strict=True):
+            mine, expected = (outputs_and_gradients(each, {}, *inputs) for each in (ours, theirs))
+            found += [
+                equivalent(one, other, atol=1e-9) for one, other in zip(mine, expected, strict=True)
+            ]
+    return found[0]
+
+
+@_declared(
+    "Arguments that are left out have the values that its signature says.",
+    "start",
+    lambda layer, probing: probing.defaults,
+)
+def values_left_out(probing: Probing, candidate: Candidate) -> Evidence:
+    """With the same draws, in training, it is what it is with these values given."""
+    found = []
+    for given in ({}, probing.defaults):
+        with seeded(0):
+            layer = built(candidate, *probing.sizes, **given)
+            inputs = [_of_dtype(x, torch.float32) for x in probing.inputs(40, 4)]
+            found.append((weights_of(layer), layer.train()(*inputs)))
+    (weights, result), (expected_weights, expected) = found
+    same(list(weights), list(expected_weights))
+    return equivalent(result, expected, atol=1e-6)
 
 
 @_declared(

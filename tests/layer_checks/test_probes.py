@@ -26,8 +26,9 @@ def test_every_layer_is_asked_what_it_can_be_asked() -> None:
     asked = {
         name: {each.name for each in layer.checks if each.generic} for name, layer in LAYERS.items()
     }
-    assert asked["MultiHeadAttention"] == set(PROBES)
-    assert asked["LayerNorm"] == set(PROBES) - {"draws of torch"}
+    assert asked["CausalSelfAttention"] == set(PROBES)
+    assert asked["MultiHeadAttention"] == set(PROBES) - {"values left out"}
+    assert asked["LayerNorm"] == set(PROBES) - {"draws of torch", "values left out"}
     assert asked["causal_mask"] == {"called again"}
     assert asked["l1_penalty"] == {"input unchanged", "layout in memory", "sizes of values"}
     assert all(asked.values())

@@ -1,7 +1,8 @@
 """`python -m tests.unseen`: which of the unseen wrong versions `check` catches, and how named.
 
 `--output FILE` writes it as JSON. `before.json` was written so with the checks as they stood when
-the versions were collected, `after.json` with those that were completed without a look at them.
+the versions were collected, `after.json` with those that were completed without a look at them,
+`widened.json` with probes that were widened when the names of those missed were known.
 """
 
 import argparse

@@ -237,13 +237,14 @@ def dropout(candidate: Candidate) -> Evidence:
 
 
 def _weight_inputs(batch: int, seq: int) -> tuple[Tensor, Tensor, Tensor]:
-    mask = torch.rand(seq, 5).argsort(dim=-1) < 3
-    return randn64(batch, 3, seq, 6), randn64(batch, 3, 5, 6), mask
+    keys = 5 if seq > 1 else 1
+    mask = torch.rand(seq, keys).argsort(dim=-1) < 3
+    return randn64(batch, 3, seq, 6), randn64(batch, 3, keys, 6), mask
 
 
 def _attention_inputs(batch: int, seq: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     query, key, mask = _weight_inputs(batch, seq)
-    return query, key, randn64(batch, 3, 5, 7), mask
+    return query, key, randn64(batch, 3, key.shape[-2], 7), mask
 
 
 def _narrow_inputs() -> tuple[Tensor, Tensor]:

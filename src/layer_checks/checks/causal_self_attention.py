@@ -256,6 +256,8 @@ probe(
     Probing(
         pair=_pair,
         inputs=lambda batch, seq: (sequences(_D_MODEL, batch, seq),),
+        sizes=(_D_MODEL, _NUM_HEADS),
+        defaults={"dropout": 0.1},
         narrow=_narrow,
         drawn=_drawn,
     ),

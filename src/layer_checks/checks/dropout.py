@@ -168,6 +168,7 @@ probe(
         pair=lambda candidate: (built(candidate, 0.0), nn.Identity()),
         inputs=_sequences,
         half=False,  # see dtype
+        defaults={"p": 0.5},
         drawn=lambda candidate: [built(candidate, 0.5)(torch.ones(100))],
     ),
 )

@@ -219,6 +219,8 @@ def _probing(view: Callable[[Candidate], _Encoder]) -> Probing:
             randn64(batch, seq, _D_MODEL) + 0.5,
             torch.rand(batch, 1, seq).argsort(dim=-1) < (seq + 1) // 2,
         ),
+        sizes=_SIZES,
+        defaults={"dropout": 0.1},
         drawn=_drawn,
     )
 

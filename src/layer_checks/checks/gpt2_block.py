@@ -199,6 +199,8 @@ probe(
     Probing(
         pair=_pair,
         inputs=lambda batch, seq: (sequences(_D_MODEL, batch, seq),),
+        sizes=(_D_MODEL, _NUM_HEADS),
+        defaults={"dropout": 0.1, "eps": 1e-5},
         drawn=_drawn,
     ),
 )

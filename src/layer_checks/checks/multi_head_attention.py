@@ -293,6 +293,13 @@ def _drawn(candidate: Candidate) -> list[Tensor]:
     return [*weights_of(layer).values(), layer(*(x.float() for x in _inputs()))]
 
 
+def _sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """Inputs and a mask; one key where there is one query."""
+    if seq == 1:
+        return (*_inputs(batch, 1, 1), torch.ones(1, 1, dtype=torch.bool))
+    return (*_inputs(batch, seq), _mask(seq, 7))
+
+
 def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor, ...]]:
     theirs = TorchAttention(1, 1)
     query, key, value = (x[..., :1] for x in _inputs())
@@ -303,7 +310,7 @@ probe(
     multi_head_attention,
     Probing(
         pair=_pair,
-        inputs=lambda batch, seq: (*_inputs(batch, seq), _mask(seq, 7)),
+        inputs=_sequences,
         narrow=_narrow,
         drawn=_drawn,
     ),
