@@ -85,7 +85,7 @@ class NotCausalOnceMoved(CausalSelfAttention):
     causal = True
 
     def _apply(self, *args: Any, **kwargs: Any) -> "NotCausalOnceMoved":
-        super()._apply(*args, **kwargs)
+        super()._apply(*args, **kwargs)  # type: ignore[no-untyped-call]  # torch's has no types
         self.causal = False
         return self
 

@@ -77,9 +77,8 @@ class InverseDeviationAveraged(BatchNorm1d):
         super()._update_running(mean, var, count)
         if count == 0:
             return
-        share = self.momentum
-        if share is None:
-            share = 1 / self.num_batches_tracked.to(mean.dtype)
+        counted = self.num_batches_tracked.to(mean.dtype)
+        share = 1 / counted if self.momentum is None else self.momentum
         newest = (var * (count / (count - 1)) + self.eps).rsqrt()
         inverse = (1 - share) * (old + self.eps).rsqrt() + share * newest
         self.running_var.copy_(inverse**-2 - self.eps)
