@@ -1,13 +1,16 @@
 """Each version of the second collection is wrong: what it does otherwise is shown here."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 import transformer_layers
-from tests.unseen import second  # noqa: F401, it declares them
+from tests.unseen import __main__
+from tests.unseen.__main__ import totals
 from tests.unseen.definitions import VERSIONS
 from transformer_layers import GPT2Config, padding_mask
 
@@ -255,3 +258,26 @@ class TestTheVersions:
             others = [each.source for each in VERSIONS.values() if each is not version]
             assert version.source
             assert version.source not in others
+
+
+class TestTheRecord:
+    def test_it_is_of_these_versions(self):
+        record = json.loads(Path(__file__).parent.with_name("second.json").read_text())
+        assert [row["version"] for row in record["versions"]] == list(SECOND)
+        assert record["totals"] == totals(record["versions"])
+
+
+class TestTheCommand:
+    def test_each_collection_has_totals_of_its_own(self, monkeypatch, capsys):
+        monkeypatch.setattr("sys.argv", ["unseen", "--layer", "padding_mask"])
+        __main__.main()
+        printed = capsys.readouterr().out.splitlines()
+        counts = [line.partition(", caught")[0] for line in printed if "collection" in line]
+        assert counts == ["first collection: versions: 2", "second collection: versions: 1"]
+
+    def test_a_file_holds_one_collection(self, monkeypatch, tmp_path, capsys):
+        both = str(tmp_path / "both.json")
+        monkeypatch.setattr("sys.argv", ["unseen", "--layer", "padding_mask", "--output", both])
+        with pytest.raises(SystemExit):
+            __main__.main()
+        assert "--output writes one collection" in capsys.readouterr().err
