@@ -63,7 +63,7 @@ class AttentionNotDropped(TransformerEncoderLayer):
 @unseen(
     "PreNormTransformerEncoderLayer",
     "ChristophReich1996/MaxViT, issue 8",
-    "product|multipl|residual|stream|sum",
+    "product|multipli|multiply|residual|stream|sum",
 )
 class ProductForSum(PreNormTransformerEncoderLayer):
     """Multiplies the stream by the feed-forward network's result."""

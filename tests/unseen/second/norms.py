@@ -46,7 +46,11 @@ class GradientsOfGainAndBiasSwapped(_LayerNorm):
         return (y + zero).to(x.dtype)
 
 
-@unseen("RMSNorm", "mosaicml/llm-foundry, issue 371", "rsqrt|root|invers|multipl|divi")
+@unseen(
+    "RMSNorm",
+    "mosaicml/llm-foundry, issue 371",
+    "rsqrt|root|inverse|inversion|multipli|multiply|divi",
+)
 class DividesByTheInverse(_RMSNorm):
     """Divides by the inverse root, that is, multiplies by the root mean square."""
 
@@ -68,7 +72,7 @@ class EpsGrowsWithTheLargest(_RMSNorm):
         return x / ((mean_square + self.eps).sqrt() * largest)
 
 
-@unseen("BatchNorm1d", "torch/nn, issue 567", "invers|deviation|std|root")
+@unseen("BatchNorm1d", "torch/nn, issue 567", "inverse|inversion|deviation|std|root")
 class InverseDeviationAveraged(BatchNorm1d):
     """Averages the inverse standard deviations of the batches, not their variances."""
 
