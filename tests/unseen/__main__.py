@@ -1,8 +1,9 @@
 """`python -m tests.unseen`: which of the unseen wrong versions `check` catches, and how named.
 
-`--output FILE` writes it as JSON. `before.json` was written so with the checks as they stood when
-the versions were collected, `after.json` with those that were completed without a look at them,
-`widened.json` with probes that were widened when the names of those missed were known.
+`--output FILE` writes it as JSON. Of the first collection, `before.json` was written so with the
+checks as they stood when the versions were collected, `after.json` with those that were completed
+without a look at them, `widened.json` with probes that were widened when the names of those missed
+were known. `second.json` is of the second collection, which nobody who wrote checks had read.
 """
 
 import argparse
@@ -15,8 +16,8 @@ import torch
 from tqdm import tqdm
 
 from layer_checks import check
-from tests.unseen import attention, blocks, elementwise, norms, situations  # noqa: F401, they declare them
-from tests.unseen.definitions import VERSIONS, Unseen
+from tests.unseen import attention, blocks, elementwise, norms, second, situations  # noqa: F401
+from tests.unseen.definitions import COLLECTIONS, VERSIONS, Unseen
 
 
 def examined(version: Unseen) -> dict[str, Any]:
@@ -47,27 +48,42 @@ def totals(rows: list[dict[str, Any]]) -> dict[str, int]:
     }
 
 
+def line(row: dict[str, Any]) -> str:
+    """A row in words."""
+    verdict = ", ".join(row["failed"]) if row["caught"] else "NOT CAUGHT"
+    named = f"; named {row['named']!r}" if row["named"] else ""
+    fits = " (does not fit)" if row["named"] and not row["fits"] else ""
+    return f"{row['layer']}, {row['version']}: {verdict}{named}{fits}"
+
+
 def main() -> None:
-    """Runs them, prints a line for each, and the totals."""
+    """Runs them, prints a line for each, and the totals of each collection."""
     parser = argparse.ArgumentParser(prog="python -m tests.unseen", description=__doc__)
     parser.add_argument("--layer", help="only the versions of this layer")
+    parser.add_argument("--collection", choices=COLLECTIONS, help="only this one; else each apart")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--checks", default="", help="which checks these are, for the file")
     options = parser.parse_args()
-    chosen = [each for each in VERSIONS.values() if options.layer in (None, each.layer)]
-    rows = [examined(each) for each in tqdm(chosen, leave=False)]
-    for row in rows:
-        verdict = ", ".join(row["failed"]) if row["caught"] else "NOT CAUGHT"
-        named = f"; named {row['named']!r}" if row["named"] else ""
-        fits = " (does not fit)" if row["named"] and not row["fits"] else ""
-        print(f"{row['layer']}, {row['version']}: {verdict}{named}{fits}")
-    found = totals(rows)
-    print(", ".join(f"{name}: {count}" for name, count in found.items()))
-    if options.output is not None:
-        date = datetime.datetime.now(datetime.UTC).date().isoformat()
-        about = {"date": date, "checks": options.checks, "torch": torch.__version__}
-        written = {**about, "totals": found, "versions": rows}
-        options.output.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+    wanted = COLLECTIONS if options.collection is None else [options.collection]
+    if options.output is not None and len(wanted) > 1:
+        parser.error("--output writes one collection: say which, with --collection")
+    for collection in wanted:
+        chosen = [
+            each
+            for each in VERSIONS.values()
+            if each.collection == collection and options.layer in (None, each.layer)
+        ]
+        rows = [examined(each) for each in tqdm(chosen, leave=False)]
+        for row in rows:
+            print(line(row))
+        found = totals(rows)
+        counts = ", ".join(f"{name}: {count}" for name, count in found.items())
+        print(f"{collection} collection: {counts}")
+        if options.output is not None:
+            date = datetime.datetime.now(datetime.UTC).date().isoformat()
+            about = {"date": date, "checks": options.checks, "torch": torch.__version__}
+            written = {**about, "totals": found, "versions": rows}
+            options.output.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ class Unseen:
         source: Where the mistake was published: a thread, or a file.
         words: A regular expression that a fitting name or piece of advice contains. It was written
             with the version, before any name was read.
+        collection: One of `COLLECTIONS`, by the module that declares it.
     """
 
     layer: str
@@ -26,6 +27,7 @@ class Unseen:
     candidate: Callable[..., Any]
     source: str
     words: str
+    collection: str
 
     @property
     def what(self) -> str:
@@ -37,6 +39,7 @@ class Unseen:
         return re.search(self.words, text, flags=re.IGNORECASE) is not None
 
 
+COLLECTIONS = ("first", "second")
 VERSIONS: dict[str, Unseen] = {}  # by name
 
 
@@ -49,7 +52,8 @@ def unseen(layer: str, source: str, words: str) -> Callable[[Candidate], Candida
         before = VERSIONS.get(name)
         if before is not None and before.candidate.__qualname__ != candidate.__qualname__:
             raise ValueError(f"there are two versions named {name!r}")
-        VERSIONS[name] = Unseen(layer, name, candidate, source, words)
+        collection = "second" if ".second." in candidate.__module__ else "first"
+        VERSIONS[name] = Unseen(layer, name, candidate, source, words, collection)
         return candidate
 
     return declared

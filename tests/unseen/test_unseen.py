@@ -203,7 +203,8 @@ class TestTheVersions:
 
 class TestTheRecord:
     def test_the_record_is_of_these_versions(self):
-        assert [row["version"] for row in BEFORE["versions"]] == list(VERSIONS)
+        first = [name for name, each in VERSIONS.items() if each.collection == "first"]
+        assert [row["version"] for row in BEFORE["versions"]] == first
         assert BEFORE["totals"] == totals(BEFORE["versions"])
 
     def test_a_row_says_what_failed_and_how_it_was_named(self):
