@@ -73,7 +73,7 @@ unseen: $(VENV)/installed ## print which unseen wrong versions `check` catches
 	$(BIN)/python -m tests.unseen
 
 $(SURVEY_VENV)/installed: survey/requirements.txt survey/environment.py $(VENV)/installed
-	@echo "== Setting up $(SURVEY_VENV): some thirty public works, without their dependencies"
+	@echo "== Setting up $(SURVEY_VENV): some forty public works, without their dependencies"
 	$(BIN)/python -m survey.environment $(SURVEY_VENV)
 	@touch $@
 

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -117,7 +117,10 @@ class Adapted:
                 setattr(built, attribute, value)
                 self.note(f"its {attribute} is set: the constructor takes no {name}")
                 return
-        raise CannotTakeError(f"it takes no {name}, so that {name}={value!r} cannot be asked for")
+        if name == "eps":
+            self.note("it takes no eps: where values are compared, its own is taken")
+        text = f"it takes no {name}, so that {name}={value!r} cannot be asked for"
+        raise CannotTakeError(text, name)
 
     def _hook(self, built: nn.Module) -> None:
         called = signature_of(built.forward)
@@ -298,12 +301,3 @@ def _as_meant(
 def is_compiled(candidate: object) -> bool:
     """Whether it is what `torch.compile` returns for a module."""
     return isinstance(getattr(candidate, "_orig_mod", None), nn.Module)
-
-
-def attributes_of(instance: nn.Module, names: Callable[[str], bool]) -> dict[str, Any]:
-    """Plain attributes of a module, and of nothing inside it."""
-    return {
-        name: value
-        for name, value in vars(instance).items()
-        if names(name) and isinstance(value, bool | int | float | str)
-    }

@@ -70,7 +70,15 @@ _CONFIGS = {"config", "cfg", "conf", "args", "hparams", "params", "configuration
 
 
 class CannotTakeError(AssertionError):
-    """A check cannot ask what it asks: the layer has no such argument."""
+    """A check cannot ask what it asks: the layer has no such argument.
+
+    Attributes:
+        argument: Its name; empty where that does not matter.
+    """
+
+    def __init__(self, text: str, argument: str = "") -> None:
+        super().__init__(text)
+        self.argument = argument
 
 
 class Config:

@@ -4,6 +4,7 @@ Most are `torch.nn`'s own classes. Here stand those that are put together of tor
 the checks of several layers do with any of them.
 """
 
+import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from layer_checks.arguments import CannotTakeError
 from layer_checks.candidates import (
     as_ours,
     built,
@@ -25,7 +27,10 @@ from layer_checks.counterparts import to_ours, to_theirs
 from layer_checks.definitions import Candidate
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.gradients import compared_gradients, of_module, same_gradients
+from layer_checks.randomness import seeded
 from transformer_layers import GPT2Config, KeyValueCache
+
+_USUAL_EPS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-2, 0.0)
 
 
 class Counterpart(nn.Module):
@@ -216,12 +221,35 @@ def with_weights_of(
 ) -> nn.Module:
     """Builds a candidate in float64 and gives it an authority's weights.
 
-    Where a candidate has no such bias, the authority's becomes 0.
+    Where a candidate has no such bias, the authority's becomes 0; where it takes no eps, the
+    authority's becomes the candidate's.
     """
     match = current_match()
     if match is not None and match.absent:
         _without(authority, match.absent)
-    return load(built(candidate, *args, **options).double(), named_as_ours(authority))
+    try:
+        return load(built(candidate, *args, **options).double(), named_as_ours(authority))
+    except CannotTakeError as error:
+        if error.argument != "eps":
+            raise
+    del options["eps"]
+    layer = load(built(candidate, *args, **options).double(), named_as_ours(authority))
+    authority.eps = _own_eps(layer, authority, args[0])
+    return layer
+
+
+def _own_eps(layer: nn.Module, authority: nn.Module, width: int) -> float:
+    """Which of the usual eps a norm has, by what it makes of small numbers."""
+    with seeded(0):
+        x = 1e-3 * randn64(8, width)
+
+    @torch.no_grad()
+    def distance(eps: float) -> float:
+        ours, theirs = copy.deepcopy(layer), copy.deepcopy(authority)  # calls leave averages behind
+        theirs.eps = eps
+        return float((ours(x) - theirs(x)).abs().max().nan_to_num(nan=torch.inf))
+
+    return min(_USUAL_EPS, key=distance)
 
 
 def _without(authority: nn.Module, absent: Collection[str]) -> None:

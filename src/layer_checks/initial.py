@@ -8,9 +8,7 @@ from torch import Tensor, nn
 
 from layer_checks.candidates import counterparts, current_match, weights_of
 from layer_checks.evidence import Evidence, holds
-from transformer_layers import BatchNorm1d, Conv1D, LayerNorm, RMSNorm
-
-_GAINS = LayerNorm, RMSNorm, BatchNorm1d, nn.LayerNorm
+from transformer_layers import Conv1D
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,8 @@ class Start:
 def starts_as(layer: nn.Module, right: nn.Module) -> Evidence:
     """Checks the initial values of all parameters, against what the parts of a right layer ask for.
 
-    Gains start from ones and biases of norms from zeros; a `Conv1D` from a standard deviation of
-    0.02 and zeros, an `nn.Linear` from a uniform distribution up to 1/√in_features.
+    A `Conv1D` starts from a standard deviation of 0.02 and zeros, an `nn.Linear` from a uniform
+    distribution up to 1/√in_features, and any other part from constants, as gains and biases do.
 
     Args:
         layer: The candidate, as it is built.
@@ -43,6 +41,7 @@ def starts_as(layer: nn.Module, right: nn.Module) -> Evidence:
 
     Raises:
         AssertionError: If one starts from something else, or none has a counterpart.
+        ValueError: If another part of the right layer draws a parameter.
     """
     expected, parameters = _starts(right), dict(layer.named_parameters())
     places = _places(layer, right)
@@ -92,10 +91,20 @@ def _starts(right: nn.Module) -> dict[str, Start]:
             )
         elif isinstance(part, Conv1D):
             of_part = {"weight": Start(std=0.02), "bias": Start(0.0)}
-        elif isinstance(part, _GAINS):
-            of_part = {"weight": Start(1.0), "bias": Start(0.0)}
+        else:
+            of_part = {
+                name: _constant(each, f"{path}.{name}".lstrip("."))
+                for name, each in part.named_parameters(recurse=False)
+            }
         starts |= {f"{path}.{name}".lstrip("."): start for name, start in of_part.items()}
     return starts
+
+
+def _constant(values: Tensor, name: str) -> Start:
+    first = float(values.detach().flatten()[0])
+    if bool((values != first).any()):
+        raise ValueError(f"{name} of the right layer is drawn: tell how, in layer_checks.initial")
+    return Start(first)
 
 
 def _what_is_wrong(values: Tensor, start: Start) -> str:

@@ -87,10 +87,11 @@ class Report:
         said += f", {unasked} could not be asked" if unasked else ""
         said += "; computes in float32" if self.in_single else ""
         for kind in ("contract", "start"):
-            results = self._of(kind)
-            broken = sum(not result.held for result in results)
-            if broken:
-                said += f"; {KINDS[kind]} fails, {broken} of {len(results)}"
+            words = [result.word for result in self._of(kind)]
+            if broken := words.count("failed"):
+                said += f"; {KINDS[kind]} fails, {broken} of {len(words)}"
+            elif unasked := words.count("unasked"):
+                said += f"; {KINDS[kind]} could not be asked in {unasked} of {len(words)}"
         return f"{self.layer_name}: {said}"
 
     def __bool__(self) -> bool:
@@ -123,7 +124,11 @@ class Report:
         remarks += [f"weights {self.matching}"] if self.matching else []
         told = "; ".join(result.text for result in self.results if result.name == "arguments")
         remarks += [f"note    {note}" for note in self.notes if note not in told]
-        first = next((result for result in (*self.law, *self.failed) if not result.held), None)
+        rest = (*self.law, *self.failed)
+        unheld = [
+            result for word in ("failed", "unasked") for result in rest if result.word == word
+        ]
+        first = next(iter(unheld), None)
         if look_first and first is not None and not self.not_run:
             at = f" It differs {first.where}." if first.where else ""
             remarks.append(f"look first at {first.name}: {first.law}{at}")

@@ -185,6 +185,45 @@ def test_names_that_say_nothing_are_found_by_trying() -> None:
     assert report.matching == "by order: one <- bias, two <- weight"
 
 
+class Hard(nn.Module):
+    """An eps that is written into the formula."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.layer_norm(x, x.shape[-1:], self.weight, self.bias, 1e-6)
+
+
+def test_an_eps_that_nobody_can_set_is_taken_as_it_is() -> None:
+    report = check("LayerNorm", Hard)
+    assert report
+    assert "it takes no eps: where values are compared, its own is taken" in report.notes
+    assert {"values", "gradients"} <= {result.name for result in report.law if result.held}
+    texts = {result.name: result.word for result in report.results}
+    assert texts["large mean"] == "unasked"
+    assert texts["default eps"] == "failed"
+
+
+def test_a_wrong_norm_with_such_an_eps_is_wrong() -> None:
+    class Unbiased(Hard):
+        def forward(self, x: Tensor) -> Tensor:
+            centered = x - x.mean(-1, keepdim=True)
+            return self.weight * centered / (x.std(-1, keepdim=True) + 1e-6) + self.bias
+
+    report = check("LayerNorm", Unbiased)
+    assert "values" in broken(report)
+    assert report.headline.endswith("the start fails, 1 of 2")
+    assert "look first at values" in repr(report)  # not at one that could not be asked
+
+
+def test_what_could_not_be_asked_is_not_said_to_fail() -> None:
+    report = check("LayerNorm", Hard)
+    assert [result.word for result in report.contract].count("unasked") == 3
+    assert "the contract fails, 1 of 10" in report.headline
+
+
 def test_names_given_by_hand() -> None:
     report = check("LayerNorm", Gain, names={"weight": "gain", "bias": "beta"})
     assert report.matching == "names=: gain <- weight, beta <- bias"

@@ -38,6 +38,19 @@ def test_parameters_are_found_by_name_or_by_order() -> None:
         starts_as(nn.Identity(), Conv1D(64, 48))
 
 
+def test_a_constant_is_the_right_layers_and_a_draw_must_be_known() -> None:
+    class Scale(nn.Module):
+        def __init__(self, draws: bool = False) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.randn(3) if draws else torch.full((3,), 3.0))
+
+    assert starts_as(Scale(), Scale()).text == "holds: 1 parameters start as they should"
+    with pytest.raises(AssertionError, match=r"^not equal: scale not all 3$"):
+        starts_as(Scale(draws=True), Scale())
+    with pytest.raises(ValueError, match=r"^scale of the right layer is drawn: tell how, in"):
+        starts_as(Scale(), Scale(draws=True))
+
+
 def test_parameters_are_found_as_they_were_matched() -> None:
     class Renamed(nn.Module):
         """Its parameters have other names, and the other order."""

@@ -244,7 +244,7 @@ class Interrupted(LayerNorm):
     [
         (
             NoEps,
-            "unasked values: it takes no eps, so that eps=0.1 cannot be asked for\n",
+            "unasked large mean: it takes no eps, so that eps=1e-05 cannot be asked for\n",
         ),
         (
             NeedsMore,

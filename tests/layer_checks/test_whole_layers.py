@@ -109,7 +109,7 @@ def test_what_is_no_layer_is_exported_and_has_no_checks() -> None:
 
 
 def test_all_that_a_new_layer_lacks_is_named() -> None:
-    assert what_is_missing("ScaleNorm") == [
+    assert what_is_missing("NoSuchLayer") == [
         "src/transformer_layers/__init__.py does not export it in __all__",
         "there is no tests/transformer_layers/test_<its module>.py",
         "tests/transformer_layers/layer_cases.py has no case of it",

@@ -47,7 +47,7 @@ def test_device_and_dtype_come_last_and_by_name(name):
     is_layer = isinstance(kind, type) and issubclass(kind, nn.Module)
     if not is_layer or kind in WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG:
         return
-    assert kind in LAYERS  # so that the tests below have it
+    assert kind in LAYERS, f"say in {__file__} with which sizes {name} is built"
     *_, device, dtype = inspect.signature(kind).parameters.values()
     assert [device.name, dtype.name] == ["device", "dtype"]
     for parameter in (device, dtype):
