@@ -5,7 +5,7 @@ here; :mod:`transformer_training.measured` counts the same on the ranks that the
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 
@@ -130,10 +130,12 @@ def costs(
     data, tensor = _axes(sizes, batch_size, seq, precision, parallel, ranks, tensor_ranks)
     tokens = batch_size // data * seq
     shapes = list(_shapes(sizes, tensor))
-    whole = _FLOAT32 * sum(map(prod, shapes))
+    whole = _FLOAT32 * sum(count * prod(shape) for count, shape in shapes)
     part = whole
     if parallel.startswith("fsdp"):
-        part = _FLOAT32 * sum(-(-rows // data) * prod(others) for rows, *others in shapes)
+        part = _FLOAT32 * sum(
+            count * -(-rows // data) * prod(others) for count, (rows, *others) in shapes
+        )
     # Where rows are short of a multiple of the ranks, what is sent is padded to one.
     ring = part * (data - 1) if parallel.startswith("fsdp") else whole * (data - 1) // data
     forward = 2 if precision == "bfloat16" else 4
@@ -208,14 +210,14 @@ def _matrix_weights(sizes: GPT2Config, tensor_ranks: int) -> int:
     return blocks // tensor_ranks + sizes.vocab_size * sizes.n_embd
 
 
-def _shapes(sizes: GPT2Config, tensor_ranks: int) -> Iterator[list[int]]:
-    """The shape of each weight on a rank of those that share matrices."""
-    for name, shape in _whole_shapes(sizes):
-        kept = list(shape)
-        axis = _CUT.get(name.split(".", 2)[-1]) if name.startswith("h.") else None
+def _shapes(sizes: GPT2Config, tensor_ranks: int) -> Iterator[tuple[int, list[int]]]:
+    """How many weights a rank has of each shape, of those that share matrices."""
+    for name, shape in _whole_shapes(replace(sizes, n_layer=1)):
+        kept, in_block = list(shape), name.startswith("h.")
+        axis = _CUT.get(name.split(".", 2)[-1]) if in_block else None
         if axis is not None:
             kept[axis] //= tensor_ranks
-        yield kept
+        yield sizes.n_layer if in_block else 1, kept
 
 
 @cache
