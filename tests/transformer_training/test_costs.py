@@ -15,7 +15,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from transformer_layers import GPT2, GPT2Config
-from transformer_training import Costs, TrainingConfig, costs
+from transformer_training import Costs, TrainingConfig, costs, estimate
 from transformer_training.costs import activation_bytes, flops_of_token
 from transformer_training.measured import LocalRanks, Measured, _bytes
 from transformer_training.ranks import Ranks
@@ -109,24 +109,19 @@ def test_a_ring_sends_what_the_formula_says(gloo):
 
 
 @pytest.mark.parametrize("model", PUBLISHED)
-@pytest.mark.parametrize(
-    ("parallel", "ranks", "tensor"),
-    [("fsdp", 1000, 1), ("tp", 4, 4), ("fsdp+tp", 2000, 5)],
-)
-def test_ranks_that_nobody_has_here(model, parallel, ranks, tensor):
+@pytest.mark.parametrize(("parallel", "data"), [("fsdp", 1000), ("tp", 1), ("fsdp+tp", 400)])
+def test_ranks_that_nobody_has_here(model, parallel, data):
     """Torch's own sharding, told that it is the first of so many ranks, on weights without data."""
     config = sizes(model)
-    if config.n_head % tensor:
-        pytest.skip(f"{tensor} ranks cannot share {config.n_head} heads")
+    tensor = 1 if parallel == "fsdp" else next(n for n in (4, 5) if config.n_head % n == 0)
+    ranks = data * tensor
     few = dataclasses.replace(config, n_layer=2)
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=ranks)
     try:
         names = ("data", "tensor")
-        mesh = init_device_mesh("cpu", (ranks // tensor, tensor), mesh_dim_names=names)
-        data = mesh["data"] if parallel != "tp" else None
-        shared = Ranks(
-            0, ranks, torch.device("cpu"), parallel, data, mesh["tensor"] if tensor > 1 else None
-        )
+        mesh = init_device_mesh("cpu", (data, tensor), mesh_dim_names=names)
+        axes = [mesh[name] if mesh[name].size() > 1 else None for name in names]
+        shared = Ranks(0, ranks, torch.device("cpu"), parallel, *axes)
         with torch.device("meta"):
             module = GPT2(few)
         shared.wrap(module, compile=False)
@@ -209,3 +204,18 @@ def test_ranks_that_fail_say_why():
     config = TrainingConfig(("-",), "-", parallel="ddp", batch_size=3, device="cpu")
     with LocalRanks() as ranks, pytest.raises(RuntimeError, match="--batch-size 3 must be"):
         ranks.measure(2, config, vocab_size=5)
+
+
+@pytest.mark.parametrize(("parallel", "ranks"), [("none", 1), ("fsdp", 2), ("tp", 4)])
+def test_the_estimate_of_a_run_is_that_of_each_process(parallel, ranks):
+    options = {**EVEN, "parallel": parallel, "steps": 3, "micro_batch": 2}
+    vocab_size = options.pop("vocab_size")
+    config = TrainingConfig(("-",), "-", **options)
+    model = config.model(vocab_size)
+    found = estimate(config, vocab_size, ranks)
+    at_once = 4 if parallel == "fsdp" else 2  # two sequences on each rank that has its own
+    each = costs(model, at_once, parallel=parallel, ranks=ranks)
+    assert (found.state, found.activations) == (each.state, each.activations)
+    assert found.parameters == 134_144
+    assert found.flops == 3 * 8 * 32 * flops_of_token(model, 32)
+    assert found.seconds > 0
