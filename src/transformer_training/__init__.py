@@ -5,15 +5,18 @@
 
 from transformer_layers import __version__ as __version__
 from transformer_training.config import TrainingConfig, TrainingError
+from transformer_training.costs import Costs, costs
 from transformer_training.estimate import Estimate, estimate
 from transformer_training.run import StoppedError, train
 from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
 
 __all__ = [
+    "Costs",
     "Estimate",
     "StoppedError",
     "TrainingConfig",
     "TrainingError",
+    "costs",
     "estimate",
     "evaluate",
     "learning_rate",

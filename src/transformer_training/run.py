@@ -148,7 +148,7 @@ class Run:
             say(f"a checkpoint is left out: {sentence}")
         (self.out / "config.toml").write_text(config.to_toml(), encoding="utf-8")
         say(config.to_toml().rstrip())
-        needs = estimate(config, self.sizes.vocab_size, self.ranks.data_ranks)
+        needs = estimate(config, self.sizes.vocab_size, self.ranks.size)
         epochs = config.steps * config.batch_size / self.rows
         say(f"{len(self.tokens.train):,} tokens to learn, {epochs:.1f} times; {needs}")
         say(f"going on after step {self.step:,}" if self.step else "beginning")
