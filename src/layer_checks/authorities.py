@@ -234,18 +234,19 @@ def with_weights_of(
             raise
     del options["eps"]
     layer = load(built(candidate, *args, **options).double(), named_as_ours(authority))
-    authority.eps = _own_eps(layer, authority, args[0])
+    norm: Any = authority
+    norm.eps = _own_eps(layer, norm, args[0])
     return layer
 
 
-def _own_eps(layer: nn.Module, authority: nn.Module, width: int) -> float:
+def _own_eps(layer: nn.Module, norm: Any, width: int) -> float:
     """Which of the usual eps a norm has, by what it makes of small numbers."""
     with seeded(0):
         x = 1e-3 * randn64(8, width)
 
     @torch.no_grad()
     def distance(eps: float) -> float:
-        ours, theirs = copy.deepcopy(layer), copy.deepcopy(authority)  # calls leave averages behind
+        ours, theirs = copy.deepcopy((layer, norm))  # calls leave averages behind
         theirs.eps = eps
         return float((ours(x) - theirs(x)).abs().max().nan_to_num(nan=torch.inf))
 
