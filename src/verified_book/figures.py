@@ -60,7 +60,7 @@ def show(figure: Figure, alt: str) -> HTML:
     return HTML(f'<div class="page-figure" style="max-width: {width:.3g}in">{svg}</div>')  # type: ignore[no-untyped-call]  # IPython has no types
 
 
-def live(still: HTML, name: str, digits: int = 6, **data: Any) -> HTML:
+def live(still: HTML, name: str, /, digits: int = 6, **data: Any) -> HTML:
     """Lets a reader move a figure, where the page's scripts run.
 
     Args:

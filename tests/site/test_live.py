@@ -1,18 +1,24 @@
-"""Figures that a reader moves: what they compute, held against torch, and that they move anywhere."""
+"""Figures that a reader moves: what they compute is torch's, and they move anywhere."""
 
-import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.site.conftest import DESKTOP, NARROW, watch, Visit
+from tests.site.conftest import DESKTOP, NARROW, Visit, watch
 from tests.site.serving import ROOT
-from transformer_layers import LayerNorm, attention_weights, next_token_distribution
+from transformer_layers import (
+    LayerNorm,
+    attention_weights,
+    dropout,
+    next_token_distribution,
+    sinusoidal_positions,
+    soft_threshold,
+)
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -22,6 +28,9 @@ INPUTS = 200
 
 PAGES = {
     "attention_heads": "one_page.html",
+    "dropout": "normalization/dropout.html",
+    "penalties": "normalization/penalties.html",
+    "positions": "transformers/positions.html",
     "attention_scale": "attention/scaled_dot_product_attention.html",
     "layer_norm": "normalization/layer_normalization.html",
     "masks": "attention/masks.html",
@@ -94,7 +103,58 @@ def sampling() -> tuple[Any, ...]:
     return logits, temperature, one_of(None, 1, 3, 60), one_of(None, uniform(0.01, 0.99), 1.0)
 
 
+def dropped() -> tuple[Any, ...]:
+    x, p, seed = normal(9), one_of(0.0, uniform(0, 1), 0.999), int(torch.randint(1000, ()))
+    torch.manual_seed(seed)
+    return x, p, torch.rand_like(x), seed
+
+
+def drop(x: torch.Tensor, p: float, _draws: torch.Tensor, seed: int) -> torch.Tensor:
+    torch.manual_seed(seed)
+    return dropout(x, p)
+
+
+def places() -> tuple[Any, ...]:
+    return int(torch.randint(200, ())), int(torch.randint(200, ())), one_of(1, 2, 5, 64)
+
+
+def common(a: int, b: int, width: int) -> torch.Tensor:
+    table = sinusoidal_positions(200, width, dtype=torch.float64)
+    return table[a] @ table[b, :, None]
+
+
+def regression() -> tuple[Any, ...]:
+    x, t = normal(20, 6), normal(20)
+    x = x / x.norm(dim=0)
+    rate = 1 / torch.linalg.matrix_norm(x, 2).item() ** 2
+    return x.T @ x, x.T @ t, 10 ** uniform(-1, 1), rate
+
+
+def lasso(gram: torch.Tensor, products: torch.Tensor, strength: float, rate: float) -> torch.Tensor:
+    w = torch.zeros_like(products)
+    for _ in range(400):
+        w = soft_threshold(w - rate * (gram @ w - products), rate * strength)
+    return w
+
+
 COMPUTED = {
+    "dropout": Computed(dropped, "live.dropout", drop),
+    "positions": Computed(
+        places,
+        "(a, b, width) => [live.dot(live.position(a, width), live.position(b, width))]",
+        common,
+    ),
+    "soft threshold": Computed(
+        lambda: (normal(9), one_of(0.0, uniform(0, 3))), "live.softThreshold", soft_threshold
+    ),
+    "lasso": Computed(regression, "(g, c, s, rate) => live.lasso(g, c, s, rate, 400)", lasso),
+    "ridge": Computed(
+        regression,
+        "(g, c, s) => live.ridge(g, c, s)",
+        lambda gram, products, strength, _: torch.linalg.solve(
+            gram + strength * torch.eye(6, dtype=torch.float64), products
+        ),
+    ),
     "attention weights": Computed(
         attention,
         "(products, width, mask) => live.softmax(live.scores(products, width, 1), mask)",
@@ -141,7 +201,7 @@ def test_a_page_computes_what_torch_does(blank, name):
         for arguments in drawn
     ]
     found = blank.evaluate(
-        f"(drawn) => {{ const live = VerifiedBook.live; return drawn.map((each) => ({computed.page})(...each)); }}",
+        f"(drawn, live = VerifiedBook.live) => drawn.map((each) => ({computed.page})(...each))",
         as_json,
     )
     for ours, arguments in zip(found, drawn, strict=True):
@@ -152,8 +212,6 @@ def test_a_page_computes_what_torch_does(blank, name):
 @pytest.mark.parametrize("script", [SHARED, *sorted(OWN.glob("*.js"))], ids=lambda file: file.stem)
 def test_scripts_are_plain(script):
     """For browsers of any age: no syntax of ES2015, and nothing but the shared script."""
-    import re
-
     text = script.read_text(encoding="utf-8")
     code = re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', "", text)
     assert not re.findall(r"=>|`|\b(?:let|const|class|import|export|async|await)\b|\.\.\.", code)
@@ -181,9 +239,13 @@ def opened(browser, html, name):
 
 def picture(figure):
     """What a reader sees of it, and hears."""
-    return figure.locator(".live-stage").evaluate(
-        "stage => stage.outerHTML + [...stage.querySelectorAll('input')].map(input => input.value)"
-    ) + figure.locator(".live-says").inner_text()
+    return figure.evaluate(
+        """figure => [
+          ...[...figure.querySelectorAll(".live-stage input")].map((input) => input.value),
+          figure.querySelector(".live-stage").outerHTML,
+          figure.querySelector(".live-says").textContent,
+        ]"""
+    )
 
 
 def test_every_control_changes_the_picture_by_keyboard_alone(opened):
@@ -250,7 +312,8 @@ def test_the_start_is_what_the_layers_give(opened, name):
     """To the decimals that are shown: what the page was handed, in our layers."""
     data = opened.locator("script").evaluate("script => JSON.parse(script.textContent)")
     read = opened.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
-    shown = [float(text.replace("−", "-")) if text != "–" else 0.0 for text in read]
+    none, minus = "\N{EN DASH}", "\N{MINUS SIGN}"
+    shown = [0.0 if text == none else float(text.replace(minus, "-")) for text in read]
     if name == "layer_norm":
         x = torch.tensor(data["tokens"], dtype=torch.float64)
         expected = torch.nn.functional.layer_norm(x, x.shape[-1:])[0]
@@ -265,6 +328,14 @@ def test_the_start_is_what_the_layers_give(opened, name):
     elif name == "attention_heads":
         rows = torch.tensor([head["products"][-1] for head in data["heads"]], dtype=torch.float64)
         expected = (rows / data["width"] ** 0.5).softmax(-1).flatten()
+    elif name == "dropout":
+        x, draws = (torch.tensor(data[key], dtype=torch.float64) for key in ("x", "draws"))
+        expected = torch.where(draws >= 0.25, x / 0.75, 0.0)
+    elif name == "penalties":
+        gram, products = (
+            torch.tensor(data[key], dtype=torch.float64) for key in ("gram", "products")
+        )
+        expected = lasso(gram, products, 1.0, data["rate"])
     else:
         pytest.skip("shows no numbers but in its text")
     found = torch.tensor(shown, dtype=torch.float64)
@@ -279,6 +350,8 @@ def test_only_pages_with_a_figure_load_its_scripts(pages):
             for script in soup.select("script[src]")
             if "live" in script["src"]
         }
-        expected = {"verified_book_live.js", *(f"{figure}.js" for figure in names)} if names else set()
+        expected = (
+            {"verified_book_live.js", *(f"{figure}.js" for figure in names)} if names else set()
+        )
         assert expected <= loaded | {"verified_book_live.js"} * bool(names), page
         assert bool(loaded) == bool(names), page

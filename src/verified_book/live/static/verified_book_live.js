@@ -136,10 +136,14 @@
     this.add(element("p", { "class": "live-title" }, title));
     for (var i = 0; i < number; i += 1) bars.push(element("span", { "class": "live-column" }));
     var frame = this.add(element("div", { "class": "live-columns", role: "img" }, bars));
-    return function (values, high, text) {
+    return function (values, high, text, low, chosen) {
+      var bottom = low || 0;
       frame.setAttribute("aria-label", text);
       values.forEach(function (value, i) {
-        bars[i].style.height = 100 * Math.min(value / high, 1) + "%";
+        var inside = Math.min(Math.max(value, bottom), high);
+        bars[i].style.height = 100 * Math.abs(inside) / (high - bottom) + "%";
+        bars[i].style.bottom = 100 * (Math.min(inside, 0) - bottom) / (high - bottom) + "%";
+        bars[i].classList.toggle("live-chosen", Boolean(chosen) && chosen.indexOf(i) >= 0);
       });
     };
   };
