@@ -58,7 +58,7 @@
       says: function (lambda) { return written(lambda, 2); },
     });
     var kind = figure.choice("penalty", ["L1", "L2"]);
-    var bars = figure.bars("The weight of each clue", ["clue", "weight"], data.names, -0.5, 1);
+    var bars = figure.bars("The weight of each clue", ["clue", "weight"], data.names, -2, 6);
     figure.draws(function () {
       var isL1 = kind() === 0;
       var w = isL1

@@ -41,7 +41,7 @@
       var says = "Positions " + written(here(), 0) + " and " + written(there, 0) + ": dot product "
         + written(product, 2) + ", of at most " + written(width() / 2, 0) + ".";
       columns(products, width() / 2, "Dot products of a position with all. " + says,
-        -width() / 4, [here(), there]);
+        -width() / 40, [here(), there]);
       figure.says(says);
     });
   });

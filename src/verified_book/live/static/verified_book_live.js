@@ -139,6 +139,7 @@
     return function (values, high, text, low, chosen) {
       var bottom = low || 0;
       frame.setAttribute("aria-label", text);
+      frame.style.setProperty("--zero", -bottom / (high - bottom));
       values.forEach(function (value, i) {
         var inside = Math.min(Math.max(value, bottom), high);
         bars[i].style.height = 100 * Math.abs(inside) / (high - bottom) + "%";
