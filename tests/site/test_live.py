@@ -73,7 +73,7 @@ def attention() -> tuple[Any, ...]:
 
 
 def scores() -> tuple[Any, ...]:
-    return normal(7), one_of(1, 4, 64), uniform(0.01, 10)
+    return normal(7) * one_of(1, 1000), one_of(1, 4, 64), uniform(0.01, 10)
 
 
 def tokens() -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ def sampling() -> tuple[Any, ...]:
     if one_of(True, False):
         logits = logits.round()  # tokens that are equally likely
     temperature = one_of(0.0, uniform(0.05, 3), 1.0)
-    return logits, temperature, one_of(None, 1, 3, 60), one_of(None, uniform(0.01, 0.99), 1.0)
+    return logits, temperature, one_of(None, 1, 3, 60), one_of(None, uniform(0.01, 0.99), 1.0, 1e-20)
 
 
 def dropped() -> tuple[Any, ...]:
