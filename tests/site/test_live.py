@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import torch
 from tests.site.conftest import DESKTOP, NARROW, Visit, watch
 from tests.site.serving import ROOT
 from transformer_layers import (
+    GPT2,
+    GPT2Config,
     LayerNorm,
     attention_weights,
     dropout,
@@ -28,7 +31,9 @@ INPUTS = 200
 
 PAGES = {
     "attention_heads": "one_page.html",
+    "cache": "gpt2/generation.html",
     "dropout": "normalization/dropout.html",
+    "ladder": "gpt2/equality.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
     "attention_scale": "attention/scaled_dot_product_attention.html",
@@ -100,7 +105,12 @@ def sampling() -> tuple[Any, ...]:
     if one_of(True, False):
         logits = logits.round()  # tokens that are equally likely
     temperature = one_of(0.0, uniform(0.05, 3), 1.0)
-    return logits, temperature, one_of(None, 1, 3, 60), one_of(None, uniform(0.01, 0.99), 1.0, 1e-20)
+    return (
+        logits,
+        temperature,
+        one_of(None, 1, 3, 60),
+        one_of(None, uniform(0.01, 0.99), 1.0, 1e-20),
+    )
 
 
 def dropped() -> tuple[Any, ...]:
@@ -137,7 +147,50 @@ def lasso(gram: torch.Tensor, products: torch.Tensor, strength: float, rate: flo
     return w
 
 
+@cache
+def tiny() -> GPT2:
+    config = GPT2Config(vocab_size=3, n_positions=16, n_embd=2, n_layer=1, n_head=1)
+    return GPT2(config).eval()
+
+
+def counted(prompt: int, rounds: int, cached: bool) -> torch.Tensor:
+    """How many positions the model computes in each round, counted as it writes."""
+    counts: list[float] = []
+    model, ids = tiny(), torch.zeros(1, prompt, dtype=torch.int64)
+    hook = model.h[0].register_forward_pre_hook(
+        lambda _, inputs: counts.append(float(inputs[0].shape[1]))
+    )
+    if cached:
+        model.generate(ids, rounds)
+    else:
+        for _ in range(rounds):
+            ids = torch.cat([ids, model(ids)[:, -1:].argmax(-1)], dim=1)
+    hook.remove()
+    return torch.tensor(counts, dtype=torch.float64)
+
+
+def rising() -> tuple[Any, ...]:
+    noise = torch.rand(20, dtype=torch.float64)
+    noise[0] = 0.0
+    return noise * 3 ** normal(20), noise, uniform(1, 100)
+
+
+def first_above(errors: torch.Tensor, noise: torch.Tensor, times: float) -> torch.Tensor:
+    above = ((errors > times * noise) & (errors > 0)).double()
+    return above.argmax() if above.any() else torch.tensor(-1)
+
+
 COMPUTED = {
+    "cache": Computed(
+        lambda: (one_of(*range(1, 9)), one_of(*range(1, 9)), one_of(True, False)),
+        "live.positionsComputed",
+        counted,
+    ),
+    "first rung": Computed(
+        rising,
+        "live.firstRungAbove",
+        lambda *arguments: first_above(*arguments).double(),
+    ),
     "dropout": Computed(dropped, "live.dropout", drop),
     "positions": Computed(
         places,
