@@ -1,8 +1,11 @@
 """Figures that follow the page: its text color in light and dark, its width on a phone."""
 
+import copy
 import html
 import io
+import json
 import re
+from typing import Any
 
 from IPython.display import HTML
 from matplotlib import rc_context
@@ -55,3 +58,45 @@ def show(figure: Figure, alt: str) -> HTML:
     role = "group" if "<a " in svg else "img"  # nothing in an image could be followed
     svg = svg.replace("<svg", f'<svg role="{role}" aria-label="{label}"', 1)
     return HTML(f'<div class="page-figure" style="max-width: {width:.3g}in">{svg}</div>')  # type: ignore[no-untyped-call]  # IPython has no types
+
+
+def live(still: HTML, name: str, /, digits: int = 6, **data: Any) -> HTML:
+    """Lets a reader move a figure, where the page's scripts run.
+
+    Args:
+        still: What `show` made. It stays in print, in notebooks, and where no script runs.
+        name: The figure's name in the option `verified_book_live`.
+        digits: Significant digits that are kept of each float in `data`.
+        data: What the figure is made from: numbers, texts, lists, arrays and tensors.
+
+    Returns:
+        The still picture, with the data beside it.
+
+    Raises:
+        ValueError: If a number in `data` is not finite, since JSON has none such.
+
+    Examples:
+        >>> live(HTML("<svg/>"), "dice", digits=3, shares=[1 / 3]).data
+        '<div class="live-figure" data-live="dice"><div class="live-still"><svg/></div>\
+<script type="application/json">{"shares":[0.333]}</script></div>'
+    """
+    kept = json.dumps(_rounded(data, digits), allow_nan=False, separators=(",", ":"))
+    kept = kept.replace("<", r"\u003c")  # nothing in it ends the script
+    moved = copy.copy(still)
+    moved.data = (
+        f'<div class="live-figure" data-live="{html.escape(name)}">'
+        f'<div class="live-still">{still.data}</div>'
+        f'<script type="application/json">{kept}</script></div>'
+    )
+    return moved
+
+
+def _rounded(data: Any, digits: int) -> Any:
+    """The same as JSON has it, with floats that are not longer than they need be."""
+    if hasattr(data, "tolist"):
+        data = data.tolist()
+    if isinstance(data, dict):
+        return {name: _rounded(value, digits) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_rounded(value, digits) for value in data]
+    return float(f"{data:.{digits}g}") if isinstance(data, float) else data

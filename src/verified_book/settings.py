@@ -182,6 +182,17 @@ SEARCH = (
     ),
 )
 
+LIVE = (
+    Setting(
+        "verified_book_live",
+        {},
+        (dict,),
+        "html",
+        "The figures that a reader moves: the scripts that each needs, from the site's `_static` "
+        "folder, in the order in which they are loaded.",
+    ),
+)
+
 PARALLEL = (
     Setting(
         "verified_book_jobs",

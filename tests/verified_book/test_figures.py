@@ -1,12 +1,15 @@
 """Figures take the page's color and width, and say what they show."""
 
+import json
+import math
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from verified_book.figures import show
+from verified_book.figures import live, show
 
 
 def figure() -> Figure:
@@ -60,3 +63,20 @@ def test_a_figure_brings_no_style_that_holds_elsewhere():
 def test_a_figure_without_text_alternative_is_refused(alt):
     with pytest.raises(ValueError, match="alt must say what the figure shows, got"):
         show(figure(), alt)
+
+
+def test_a_figure_that_a_reader_moves_keeps_its_still_picture():
+    still = show(figure(), "A line.")
+    before = still.data
+    moved = live(still, "line", digits=3, ends=np.array([[0.0, 1 / 3]]), name="a </script> b")
+    assert still.data == before
+    assert f'<div class="live-still">{before}</div>' in moved.data
+    [data] = re.findall(r'<script type="application/json">(.*?)</script>', moved.data)
+    assert json.loads(data) == {"ends": [[0.0, 0.333]], "name": "a </script> b"}
+    assert moved.data.startswith('<div class="live-figure" data-live="line">')
+
+
+@pytest.mark.parametrize("number", [math.inf, math.nan])
+def test_data_that_json_has_not_are_refused(number):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        live(show(figure(), "A line."), "line", ends=[number])

@@ -1,0 +1,407 @@
+"""Figures that a reader moves: what they compute is torch's, and they move anywhere."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.site.conftest import DESKTOP, NARROW, Visit, watch
+from tests.site.serving import ROOT
+from transformer_layers import (
+    GPT2,
+    GPT2Config,
+    LayerNorm,
+    attention_weights,
+    dropout,
+    next_token_distribution,
+    sinusoidal_positions,
+    soft_threshold,
+)
+
+pytestmark = pytest.mark.xdist_group("site")
+
+SHARED = ROOT / "src" / "verified_book" / "live" / "static" / "verified_book_live.js"
+OWN = ROOT / "book" / "_static" / "live"
+INPUTS = 200
+
+PAGES = {
+    "attention_heads": "one_page.html",
+    "cache": "gpt2/generation.html",
+    "dropout": "normalization/dropout.html",
+    "ladder": "gpt2/equality.html",
+    "penalties": "normalization/penalties.html",
+    "positions": "transformers/positions.html",
+    "attention_scale": "attention/scaled_dot_product_attention.html",
+    "layer_norm": "normalization/layer_normalization.html",
+    "masks": "attention/masks.html",
+    "sampling": "gpt2/generation.html",
+}
+
+
+@dataclass
+class Computed:
+    """What a page computes, and torch of the same numbers.
+
+    Attributes:
+        draw: Makes the arguments of both.
+        page: The function in the page; each of the arguments arrives as JSON has it.
+        torch: The function in torch, of tensors where the arguments are tensors.
+    """
+
+    draw: Callable[[], tuple[Any, ...]]
+    page: str
+    torch: Callable[..., torch.Tensor]
+
+
+def uniform(low: float, high: float) -> float:
+    return low + (high - low) * torch.rand((), dtype=torch.float64).item()
+
+
+def normal(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64) * uniform(0.1, 5)
+
+
+def one_of(*values: Any) -> Any:
+    return values[int(torch.randint(len(values), ()))]
+
+
+def attention() -> tuple[Any, ...]:
+    width = one_of(1, 3, 16, 64)
+    query, keys = normal(width), normal(5, width)
+    mask = torch.rand(5) < one_of(0.0, 0.5, 0.9, 1.0)
+    return keys @ query, width, mask, query, keys
+
+
+def scores() -> tuple[Any, ...]:
+    return normal(7) * one_of(1, 1000), one_of(1, 4, 64), uniform(0.01, 10)
+
+
+def tokens() -> tuple[Any, ...]:
+    x = normal(one_of(2, 5), one_of(2, 4, 7)) * one_of(1, 1e-3) + uniform(-3, 3)
+    wrong = {name: one_of(True, False) for name in ("unbiased", "outside", "batch")}
+    return x, 10 ** uniform(-8, 0), wrong
+
+
+def layer_norm(x: torch.Tensor, eps: float, wrong: dict[str, bool]) -> torch.Tensor:
+    """Our layer, and torch's variance where the layer is changed."""
+    x = x.T if wrong["batch"] else x
+    if wrong["unbiased"] or wrong["outside"]:
+        x = x - x.mean(-1, keepdim=True)
+        variance = x.var(-1, correction=int(wrong["unbiased"]), keepdim=True)
+        divisor = variance.sqrt() + eps if wrong["outside"] else (variance + eps).sqrt()
+        y = (x - x.mean(-1, keepdim=True)) / divisor
+    else:
+        y = LayerNorm(x.shape[-1], eps=eps).double()(x).detach()
+    return y.T if wrong["batch"] else y
+
+
+def sampling() -> tuple[Any, ...]:
+    logits = normal(one_of(2, 9, 50))
+    if one_of(True, False):
+        logits = logits.round()  # tokens that are equally likely
+    temperature = one_of(0.0, uniform(0.05, 3), 1.0)
+    return (
+        logits,
+        temperature,
+        one_of(None, 1, 3, 60),
+        one_of(None, uniform(0.01, 0.99), 1.0, 1e-20),
+    )
+
+
+def dropped() -> tuple[Any, ...]:
+    x, p, seed = normal(9), one_of(0.0, uniform(0, 1), 0.999), int(torch.randint(1000, ()))
+    torch.manual_seed(seed)
+    return x, p, torch.rand_like(x), seed
+
+
+def drop(x: torch.Tensor, p: float, _draws: torch.Tensor, seed: int) -> torch.Tensor:
+    torch.manual_seed(seed)
+    return dropout(x, p)
+
+
+def places() -> tuple[Any, ...]:
+    return int(torch.randint(200, ())), int(torch.randint(200, ())), one_of(1, 2, 5, 64)
+
+
+def common(a: int, b: int, width: int) -> torch.Tensor:
+    table = sinusoidal_positions(200, width, dtype=torch.float64)
+    return table[a] @ table[b, :, None]
+
+
+def regression() -> tuple[Any, ...]:
+    x, t = normal(20, 6), normal(20)
+    x = x / x.norm(dim=0)
+    rate = 1 / torch.linalg.matrix_norm(x, 2).item() ** 2
+    return x.T @ x, x.T @ t, 10 ** uniform(-1, 1), rate
+
+
+def lasso(gram: torch.Tensor, products: torch.Tensor, strength: float, rate: float) -> torch.Tensor:
+    w = torch.zeros_like(products)
+    for _ in range(400):
+        w = soft_threshold(w - rate * (gram @ w - products), rate * strength)
+    return w
+
+
+@cache
+def tiny() -> GPT2:
+    config = GPT2Config(vocab_size=3, n_positions=16, n_embd=2, n_layer=1, n_head=1)
+    return GPT2(config).eval()
+
+
+def counted(prompt: int, rounds: int, cached: bool) -> torch.Tensor:
+    """How many positions the model computes in each round, counted as it writes."""
+    counts: list[float] = []
+    model, ids = tiny(), torch.zeros(1, prompt, dtype=torch.int64)
+    hook = model.h[0].register_forward_pre_hook(
+        lambda _, inputs: counts.append(float(inputs[0].shape[1]))
+    )
+    if cached:
+        model.generate(ids, rounds)
+    else:
+        for _ in range(rounds):
+            ids = torch.cat([ids, model(ids)[:, -1:].argmax(-1)], dim=1)
+    hook.remove()
+    return torch.tensor(counts, dtype=torch.float64)
+
+
+def rising() -> tuple[Any, ...]:
+    noise = torch.rand(20, dtype=torch.float64)
+    noise[0] = 0.0
+    return noise * 3 ** normal(20), noise, uniform(1, 100)
+
+
+def first_above(errors: torch.Tensor, noise: torch.Tensor, times: float) -> torch.Tensor:
+    above = ((errors > times * noise) & (errors > 0)).double()
+    return above.argmax() if above.any() else torch.tensor(-1)
+
+
+COMPUTED = {
+    "cache": Computed(
+        lambda: (one_of(*range(1, 9)), one_of(*range(1, 9)), one_of(True, False)),
+        "live.positionsComputed",
+        counted,
+    ),
+    "first rung": Computed(
+        rising,
+        "live.firstRungAbove",
+        lambda *arguments: first_above(*arguments).double(),
+    ),
+    "dropout": Computed(dropped, "live.dropout", drop),
+    "positions": Computed(
+        places,
+        "(a, b, width) => [live.dot(live.position(a, width), live.position(b, width))]",
+        common,
+    ),
+    "soft threshold": Computed(
+        lambda: (normal(9), one_of(0.0, uniform(0, 3))), "live.softThreshold", soft_threshold
+    ),
+    "lasso": Computed(regression, "(g, c, s, rate) => live.lasso(g, c, s, rate, 400)", lasso),
+    "ridge": Computed(
+        regression,
+        "(g, c, s) => live.ridge(g, c, s)",
+        lambda gram, products, strength, _: torch.linalg.solve(
+            gram + strength * torch.eye(6, dtype=torch.float64), products
+        ),
+    ),
+    "attention weights": Computed(
+        attention,
+        "(products, width, mask) => live.softmax(live.scores(products, width, 1), mask)",
+        lambda _products, _width, mask, query, keys: attention_weights(
+            query[None], keys, mask[None]
+        )[0],
+    ),
+    "temperature": Computed(
+        scores,
+        "(products, width, tau) => live.softmax(live.scores(products, width, tau))",
+        lambda products, width, tau: (products / width**0.5 / tau).softmax(-1),
+    ),
+    "entropy": Computed(
+        scores,
+        "(products, width, tau) => [live.entropy(live.softmax(live.scores(products, width, tau)))]",
+        lambda products, width, tau: torch.distributions.Categorical(
+            logits=products / width**0.5 / tau
+        ).entropy()[None],
+    ),
+    "layer norm": Computed(tokens, "live.layerNorm", layer_norm),
+    "sampling": Computed(sampling, "live.nextTokenDistribution", next_token_distribution),
+}
+
+
+@pytest.fixture(scope="module")
+def blank(browser):
+    """An empty page that has all scripts of the figures."""
+    context = browser.new_context()
+    page = context.new_page()
+    scripts = sorted(OWN.glob("*.js"), key=lambda file: (file.stem != "softmax", file))
+    for script in [SHARED, *scripts]:
+        page.add_script_tag(path=script)
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_a_page_computes_what_torch_does(blank, name):
+    torch.manual_seed(0)
+    computed = COMPUTED[name]
+    drawn = [computed.draw() for _ in range(INPUTS)]
+    as_json = [
+        [each.tolist() if isinstance(each, torch.Tensor) else each for each in arguments]
+        for arguments in drawn
+    ]
+    found = blank.evaluate(
+        f"(drawn, live = VerifiedBook.live) => drawn.map((each) => ({computed.page})(...each))",
+        as_json,
+    )
+    for ours, arguments in zip(found, drawn, strict=True):
+        ours = torch.tensor(ours, dtype=torch.float64)
+        torch.testing.assert_close(ours, computed.torch(*arguments), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("script", [SHARED, *sorted(OWN.glob("*.js"))], ids=lambda file: file.stem)
+def test_scripts_are_plain(script):
+    """For browsers of any age: no syntax of ES2015, and nothing but the shared script."""
+    text = script.read_text(encoding="utf-8")
+    code = re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', "", text)
+    assert not re.findall(r"=>|`|\b(?:let|const|class|import|export|async|await)\b|\.\.\.", code)
+    assert '"use strict"' in text
+
+
+@pytest.fixture(params=PAGES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def opened(browser, html, name):
+    """The page of a figure, opened from its file, with what its console says."""
+    context = browser.new_context(viewport=DESKTOP)
+    page = context.new_page()
+    said = Visit()
+    watch(page, said, "file:")
+    page.goto((html / PAGES[name]).as_uri())
+    yield page.locator(f'.live-figure[data-live="{name}"]')
+    context.close()
+    assert said.messages == []
+    assert said.refused == []
+
+
+def picture(figure):
+    """What a reader sees of it, and hears."""
+    return figure.evaluate(
+        """figure => [
+          ...[...figure.querySelectorAll(".live-stage input")].map((input) => input.value),
+          figure.querySelector(".live-stage").outerHTML,
+          figure.querySelector(".live-says").textContent,
+        ]"""
+    )
+
+
+def test_every_control_changes_the_picture_by_keyboard_alone(opened):
+    controls = opened.locator(".live-moving :is(input, select, button)")
+    keys = {"range": ("Home", "End"), "checkbox": ("Space",), "number": ("ArrowUp",)}
+    keys |= {"select-one": ("ArrowDown",), "button": ("Enter",)}
+    moved = set()
+    there_and_back = [*range(controls.count()), *reversed(range(controls.count()))]
+    for i in there_and_back:  # a button that leads back to the start changes nothing there
+        control = controls.nth(i)
+        for key in keys[control.evaluate("control => control.type")]:
+            before = picture(opened)
+            control.focus()
+            control.press(key)
+            if picture(opened) != before:
+                moved.add(i)
+    assert moved == set(there_and_back)
+    assert moved
+
+
+def test_every_control_has_a_name(opened):
+    for control in opened.locator(".live-moving :is(input, select, button)").all():
+        labels = control.evaluate(
+            "e => e.getAttribute('aria-label') || e.textContent || e.labels[0].textContent"
+        )
+        assert labels.strip()
+
+
+def test_what_changes_is_said(opened):
+    status = opened.get_by_role("status")
+    assert status.inner_text().endswith(".")
+
+
+def test_the_still_picture_is_there_without_scripts_and_on_paper(browser, html, opened, name):
+    still, moving = opened.locator(".live-still svg"), opened.locator(".live-moving")
+    assert not still.is_visible()
+    assert moving.is_visible()
+    opened.page.emulate_media(media="print")
+    assert still.is_visible()
+    assert not moving.is_visible()
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((html / PAGES[name]).as_uri())
+    assert page.locator(f'[data-live="{name}"] .live-still svg').is_visible()
+    assert page.locator(".live-moving").count() == 0
+    context.close()
+
+
+def test_nothing_is_cut_on_the_narrowest_screen(opened):
+    opened.page.set_viewport_size(NARROW)
+    outside = opened.evaluate(
+        """figure => {
+          const frame = figure.querySelector(".live-moving").getBoundingClientRect();
+          return [...figure.querySelectorAll(".live-moving :not(option)")].filter((e) => {
+            const box = e.getBoundingClientRect();
+            return box.right > frame.right + 1 || box.left < frame.left - 1
+              || (e.matches("button, td, th") && e.scrollWidth > e.clientWidth + 1);
+          }).map((e) => e.outerHTML);
+        }"""
+    )
+    assert outside == []
+
+
+def test_the_start_is_what_the_layers_give(opened, name):
+    """To the decimals that are shown: what the page was handed, in our layers."""
+    data = opened.locator("script").evaluate("script => JSON.parse(script.textContent)")
+    read = opened.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
+    none, minus = "\N{EN DASH}", "\N{MINUS SIGN}"
+    shown = [0.0 if text == none else float(text.replace(minus, "-")) for text in read]
+    if name == "layer_norm":
+        x = torch.tensor(data["tokens"], dtype=torch.float64)
+        expected = torch.nn.functional.layer_norm(x, x.shape[-1:])[0]
+    elif name == "sampling":
+        p = next_token_distribution(torch.tensor(data["logits"], dtype=torch.float64), 1.0)
+        best = p[data["best"]]
+        expected = torch.cat([best, 1 - best.sum(0, keepdim=True)])
+    elif name == "masks":
+        scores = torch.tensor(data["products"], dtype=torch.float64) / data["width"] ** 0.5
+        hidden = ~torch.tensor(data["mask"])
+        expected = scores.masked_fill(hidden, -torch.inf).softmax(-1).flatten()
+    elif name == "attention_heads":
+        rows = torch.tensor([head["products"][-1] for head in data["heads"]], dtype=torch.float64)
+        expected = (rows / data["width"] ** 0.5).softmax(-1).flatten()
+    elif name == "dropout":
+        x, draws = (torch.tensor(data[key], dtype=torch.float64) for key in ("x", "draws"))
+        expected = torch.where(draws >= 0.25, x / 0.75, 0.0)
+    elif name == "penalties":
+        gram, products = (
+            torch.tensor(data[key], dtype=torch.float64) for key in ("gram", "products")
+        )
+        expected = lasso(gram, products, 1.0, data["rate"])
+    else:
+        pytest.skip("shows no numbers but in its text")
+    found = torch.tensor(shown, dtype=torch.float64)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0.005 + 1e-9)
+
+
+def test_only_pages_with_a_figure_load_its_scripts(pages):
+    shown = {}
+    for page, soup in pages.items():
+        names = {figure["data-live"] for figure in soup.select(".live-figure")}
+        sources = [script["src"].partition("?")[0] for script in soup.select("script[src]")]
+        loaded = {Path(source).stem for source in sources if "live" in source}
+        assert loaded - {"softmax"} == (names | {SHARED.stem} if names else set()), page
+        shown |= dict.fromkeys(names, page)
+    assert shown == PAGES

@@ -1,0 +1,49 @@
+"""Figures that a reader moves: pages load the scripts of those that they show."""
+
+import re
+
+import pytest
+
+from tests.verified_book.books import sphinx_build
+
+pytestmark = pytest.mark.xdist_group("light")
+
+CONF = """\
+extensions = ["verified_book.live"]
+html_static_path = ["own"]
+html_js_files = ["dice.js", "everywhere.js"]
+verified_book_live = {"dice": ["chance.js", "dice.js"], "coin": ["chance.js", "coin.js"]}
+"""
+FIGURE = '.. raw:: html\n\n   <div class="live-figure" data-live="{name}"></div>\n\n'
+PAGES = {
+    "index.rst": "Index\n=====\n\n.. toctree::\n\n   one\n   both\n",
+    "one.rst": "One\n===\n\n" + FIGURE.format(name="dice"),
+    "both.rst": "Both\n====\n\n" + FIGURE.format(name="coin") + 2 * FIGURE.format(name="dice"),
+    **{f"own/{name}.js": "" for name in ("chance", "dice", "coin", "everywhere")},
+}
+
+
+def scripts(page):
+    """The scripts of figures that a page loads, and one that is the author's own."""
+    names = re.findall(r'<script([^>]*) src="_static/([^"?]*)', page.read_text())
+    own = ("verified_book_live.js", "chance.js", "dice.js", "coin.js", "everywhere.js")
+    assert all("defer" in rest for rest, name in names if name in own[:-1])
+    return [name for _, name in names if name in own]
+
+
+def test_a_page_loads_the_scripts_of_its_figures(tmp_path):
+    build = sphinx_build(tmp_path, CONF, PAGES)
+    found = {name: scripts(build.site / f"{name}.html") for name in ("index", "one", "both")}
+    assert found == {
+        "index": ["everywhere.js"],
+        "one": ["verified_book_live.js", "chance.js", "dice.js", "everywhere.js"],
+        "both": ["verified_book_live.js", "chance.js", "coin.js", "dice.js", "everywhere.js"],
+    }
+    assert build.site.joinpath("_static/verified_book_live.js").is_file()
+
+
+def test_a_figure_that_nothing_draws_is_named(tmp_path):
+    pages = PAGES | {"one.rst": "One\n===\n\n" + FIGURE.format(name="card")}
+    said = sphinx_build(tmp_path, CONF, pages, status=1).log
+    assert "one" in said
+    assert "no figure is named 'card'; there are coin, dice. Remedy: name its scripts in" in said
