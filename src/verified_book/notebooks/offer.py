@@ -17,7 +17,7 @@ from nbformat import NotebookNode, v4
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
-from verified_book.notebooks import executed
+from verified_book.notebooks import executed, pictures, references
 from verified_book.notebooks.markdown import Block, flow
 from verified_book.notebooks.markdown_inline import Page
 from verified_book.outputs.cells import is_cell
@@ -50,7 +50,8 @@ def offer(
     source = executed.path_of(app, pagename)
     if not any(True for _ in doctree.findall(is_cell)) or not source.is_file():
         return
-    blocks: Iterable[Block] = flow(doctree.children, _page(builder, pagename))
+    page = _page(builder, pagename)
+    blocks: Iterable[Block] = chain(flow(doctree.children, page), references.listed(doctree, page))
     if start := app.config.verified_book_notebook_start:
         blocks = chain([start], blocks)
     notebook = assemble(nbformat.read(source, as_version=4), blocks)
@@ -140,7 +141,7 @@ def _code_cell(ran: NotebookNode, folded: bool = False) -> NotebookNode:
     cell = v4.new_code_cell(
         _GLUE.sub(_STAND_IN, ran.source),
         metadata=ran.metadata,
-        outputs=ran.outputs,
+        outputs=[pictures.with_images(output) for output in ran.outputs],
         execution_count=ran.execution_count,
     )
     tags = {tag.replace("_", "-") for tag in ran.metadata.get("tags", [])}

@@ -158,6 +158,15 @@ def test_links_within_the_site_need_its_address():
     assert list(flow([paragraph], page)) == [links]
 
 
+def test_citations_lead_to_the_list_where_the_site_has_no_address():
+    citation = nodes.inline("", "[", classes=["bibtex-citation"])
+    citation += [nodes.reference("", "2016", refuri="works.html#a"), nodes.Text("]")]
+    paragraph = nodes.paragraph("", "", citation)
+    assert list(flow([paragraph], Page())) == ["[[2016](#References)]"]
+    page = Page(url="https://a.org/b.html")
+    assert list(flow([paragraph], page)) == ["[[2016](https://a.org/works.html#a)]"]
+
+
 def test_cells_stand_in_their_places():
     cell = code_cell(caption="What it drew.")
     section = nodes.section("", nodes.title("", "A"), nodes.paragraph("", "b"), cell)

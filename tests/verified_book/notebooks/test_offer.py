@@ -1,5 +1,6 @@
 """The notebooks in the download menu; that real chapters' run again is tested with the site."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -14,9 +15,11 @@ from verified_book.notebooks.offer import assemble
 pytestmark = pytest.mark.xdist_group("notebooks")
 
 CONF = """\
-extensions = ["sphinx_exercise", "verified_book.claims", "verified_book.notebooks"]
+extensions = ["sphinx_exercise", "sphinxcontrib.bibtex", "verified_book.claims", "verified_book.notebooks"]
 html_theme = "sphinx_book_theme"
 html_baseurl = "https://a.org/"
+bibtex_bibfiles = ["works.bib"]
+bibtex_reference_style = "author_year"
 numfig = True
 verified_book_notes = {"book": "this book"}
 """
@@ -135,9 +138,27 @@ An end
    last = hidden
 """
 
+BIB = """\
+@misc{ba2016, author={Ba, Jimmy_Lei}, title={Norms}, year={2016}, url={https://b.org/1_2.}}
+@misc{adams1979, author={Adams, D.}, title={Answers}, year={1979}}
+"""
+
+CITING = (
+    MYST.partition("# A")[0]
+    + """\
+# Citing
+
+```{code-cell}
+x = 1
+```
+
+See {cite:t}`ba2016`, again {cite:p}`ba2016`, and {cite:p}`adams1979`.
+"""
+)
+
 BRIEF = f"{MYST.partition('# A')[0]}# Brief\n\n```{{code-cell}}\nx = 1\n```\n"
 
-INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\n```\n"
+INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\nciting\nworks\n```\n"
 
 
 def build(folder: Path) -> Path:
@@ -155,6 +176,9 @@ def book(tmp_path_factory):
     folder.joinpath("index.md").write_text(INDEX)
     folder.joinpath("plain.md").write_text("# No cells\n")
     folder.joinpath("brief.md").write_text(BRIEF)
+    folder.joinpath("citing.md").write_text(CITING)
+    folder.joinpath("works.md").write_text("# Works\n\n```{bibliography}\n```\n")
+    folder.joinpath("works.bib").write_text(BIB)
     folder.joinpath("myst.md").write_text(MYST)
     rst = RST.replace(":doc:`plain`", ":doc:`/plain`")
     folder.joinpath("folder", "rst.rst").write_text(rst)
@@ -234,6 +258,20 @@ def test_prose_is_markdown(notebook, name):
         "</details>",
         "## An end",
     ]
+
+
+def test_citations_lead_to_the_site_and_end_in_a_list(site):
+    notebook = nbformat.read(site / "_sources" / "citing.ipynb", as_version=4)
+    *_, text, works = [cell.source for cell in notebook.cells]
+    assert re.sub(r"#id\d+", "#id", text) == (
+        "See Ba [[2016](https://a.org/works.html#id)], "
+        "again [[Ba, 2016](https://a.org/works.html#id)], "
+        "and [[Adams, 1979](https://a.org/works.html#id)]."
+    )
+    assert works == (
+        "## References\n\n- D. Adams. Answers. 1979.\n"
+        "- Jimmy_Lei Ba. Norms. 2016. URL: <https://b.org/1_2>."
+    )
 
 
 def test_it_goes_when_the_cells_go(book, site):
