@@ -1,6 +1,7 @@
 """The notebooks in the download menu; that real chapters' run again is tested with the site."""
 
 import re
+from argparse import Namespace
 from pathlib import Path
 
 import nbformat
@@ -10,12 +11,14 @@ from nbformat import v4
 
 from tests.verified_book import forks
 from tests.verified_book.books import run
-from verified_book.notebooks.offer import assemble
+from verified_book.notebooks.offer import assemble, installed_by
 
 pytestmark = pytest.mark.xdist_group("notebooks")
 
 CONF = """\
-extensions = ["sphinx_exercise", "sphinxcontrib.bibtex", "verified_book.claims", "verified_book.notebooks"]
+extensions = [
+    "sphinx_exercise", "sphinxcontrib.bibtex", "verified_book.claims", "verified_book.notebooks"
+]
 html_theme = "sphinx_book_theme"
 html_baseurl = "https://a.org/"
 bibtex_bibfiles = ["works.bib"]
@@ -298,6 +301,25 @@ def test_what_a_tag_hides_on_the_page_is_folded(tag, folded):
     ran = v4.new_notebook(cells=[v4.new_code_cell("1", metadata={"tags": [tag]})])
     (cell,) = assemble(ran, []).cells
     assert cell.metadata.get("jupyter") == folded
+
+
+def test_the_first_cell_installs_where_it_is_asked_to():
+    ran = v4.new_notebook(cells=[v4.new_code_cell("import more\nmores")])
+    settings = Namespace(
+        verified_book_notebook_install="-e .",
+        verified_book_notebook_packages={"more": "more-1", "fewer": "less", "mor": "x"},
+    )
+    install = installed_by(ran, settings)
+    assert install == "-e . more-1"
+    cell = nodes.container(nb_element="cell_code", cell_index=0)
+    notebook = assemble(ran, ["What to install.", "# One", cell], install)
+    assert [cell.source for cell in notebook.cells] == [
+        "What to install.",
+        "install = False  # True, in the folder that the packages are installed from\n"
+        "if install:\n    %pip install -e . more-1",
+        "# One",
+        "import more\nmores",
+    ]
 
 
 def test_prose_stays_together_up_to_a_heading_or_a_cell():
