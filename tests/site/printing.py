@@ -3,10 +3,10 @@
 import io
 from dataclasses import dataclass
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 from pypdf import PdfReader
 
-SHEET = {"width": 680, "height": 970}  # A4 within margins of 15 mm, in pixels of a browser
+SHEET = ViewportSize(width=680, height=970)  # A4 within margins of 15 mm, in pixels of a browser
 _CUT = """() => {
   const seen = (one) => one.getClientRects().length && !one.closest("svg, .katex-mathml");
   const cut = (one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1
