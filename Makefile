@@ -92,9 +92,10 @@ $(VENV)/lab-installed: requirements-lab.txt $(VENV)/installed
 	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements-lab.txt
 	@touch $@
 
-lab: $(VENV)/lab-installed ## open the Markdown chapters in JupyterLab, as notebooks
+lab: $(VENV)/lab-installed book ## open every chapter as a notebook in JupyterLab, with a way back to its source
+	$(BIN)/python -m verified_book notebooks book book/_build/lab
 	$(BIN)/jupytext-config --settings-file $(VENV)/share/jupyter/lab/settings/overrides.json set-default-viewer markdown
-	$(BIN)/jupyter lab book/
+	$(BIN)/jupyter lab book/ --LabApp.default_url=/lab/tree/_build/lab/one_page.ipynb
 
 hooks: $(VENV)/installed ## hold every commit to what `make check` says, before it is made
 	$(BIN)/pre-commit install

@@ -48,6 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from verified_book.commands import watching
 
             return watching.watch(options.folder, options.port, options.open)
+        if options.command == "notebooks":
+            from verified_book.commands import notebooks
+
+            return notebooks.lay_out(options.book, options.target)
         if options.command == "pdf":
             from verified_book.commands import printing
 
@@ -137,6 +141,10 @@ def _parser() -> argparse.ArgumentParser:
     pdf.add_argument(
         "--brief", action="store_true", help="leave out what pages fold: proofs, lists, whole files"
     )
+
+    laid = commands.add_parser("notebooks", help="lay out the notebooks of a built book")
+    laid.add_argument("book", metavar="BOOK", help="the folder of a Jupyter Book")
+    laid.add_argument("target", metavar="FOLDER", help="where; what was changed there stays")
 
     commands.add_parser("settings", help="list every option of the configuration")
 

@@ -19,8 +19,11 @@ _WORDS = re.compile(r'\baria-label="([^"]*)"')
 _WIDTH = re.compile(r'style="max-width: ([\d.]+)(in|rem|px)"')
 _PIXELS = {"in": 96, "rem": 16, "px": 1}
 _NAMESPACE = "http://www.w3.org/2000/svg"
-# A page lends a drawing the colors of its text and ground; an image has to bring them.
-_COLORS = "background: #fff; color: #000"
+# A page lends a drawing its letters and the colors of its theme; an image has to bring them.
+_LOOK = (
+    "background: #fff; color: #000; font-family: sans-serif; --pst-color-primary: #176de8; "
+    "--pst-color-success: #007838; --pst-color-warning: #f66a0a; --pst-color-danger: #c8283f"
+)
 
 
 def with_images(output: NotebookNode) -> NotebookNode:
@@ -52,7 +55,7 @@ def _address(drawing: str) -> str:
     head, rest = drawing[: len("<svg")], drawing[len("<svg") :]
     if "xmlns=" not in rest.partition(">")[0]:
         head += f' xmlns="{_NAMESPACE}"'
-    text = rounded(f'{head} style="{_COLORS}"{rest}')
+    text = rounded(f'{head} style="{_LOOK}"{rest}')
     ElementTree.fromstring(text)
     return f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}"
 

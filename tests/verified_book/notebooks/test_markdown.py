@@ -145,6 +145,8 @@ def test_captions_have_their_numbers():
     figure += nodes.caption("", "What it shows.")
     page = Page(labels={"fig-a": "Fig. 2"})
     assert list(flow([figure], page)) == ["*[a curve]*", "**Fig. 2:** What it shows."]
+    page = Page(labels={"fig-a": "Figure 2."})
+    assert list(flow([figure], page)) == ["*[a curve]*", "**Figure 2.** What it shows."]
 
 
 def test_links_within_the_site_need_its_address():
