@@ -2,6 +2,7 @@
 
 import html
 import io
+import logging
 import os
 import re
 import shutil
@@ -45,6 +46,8 @@ def write(site: Path, target: Path, folds: bool = True) -> int:
     Raises:
         CommandError: If the site or Chromium is missing, or no numbers of pages fit.
     """
+    # Chromium's files count an object too few, of which pypdf warns.
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
     try:
         book = assemble(site, folds)
     except (FileNotFoundError, ValueError) as error:

@@ -152,7 +152,9 @@ CITING = (
 # Citing
 
 ```{code-cell}
-x = 1
+from IPython.display import HTML
+
+HTML('<svg viewBox="0 0 9 9" aria-label="a dot"><circle r="9"/></svg>')
 ```
 
 See {cite:t}`ba2016`, again {cite:p}`ba2016`, and {cite:p}`adams1979`.
@@ -275,6 +277,13 @@ def test_citations_lead_to_the_site_and_end_in_a_list(site):
         "## References\n\n- D. Adams. Answers. 1979.\n"
         "- Jimmy_Lei Ba. Norms. 2016. URL: <https://b.org/1_2>."
     )
+
+
+def test_drawings_are_images(site):
+    notebook = nbformat.read(site / "_sources" / "citing.ipynb", as_version=4)
+    (shown,) = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    assert shown[0].data["text/html"].startswith('<img alt="a dot" src="data:image/svg+xml;base64,')
+    assert "<svg" in site.joinpath("citing.html").read_text()
 
 
 def test_it_goes_when_the_cells_go(book, site):
