@@ -15,6 +15,7 @@ _NOT_PRINTED = ".headerlink, script, button, form, nav, .toctree-wrapper, .book-
 _SOURCES = "details.hide:not([open])"
 # Solutions stay, and so does what belongs to the row of a table.
 _FOLDS = "details:not([open]):not(.claim-more), .admonition:is(.dropdown, .toggle):not(.solution)"
+_FULL = "claims-index"  # its columns have no room for numbers of pages
 # A number has three places, so that those of the first printing can take the place of these.
 _UNKNOWN = "000"
 _STYLE = """
@@ -148,10 +149,11 @@ def _article(site: Path, name: str, known: set[str], folds: bool) -> Tag:
             tag.decompose()
     key = _key(name)
     for tag in found.select("[id]"):
-        tag["id"] = f"{key}--{tag['id']}"
-    for tag in found.select("[href], [src]"):
-        for attribute in ("href", "src"):
-            if attribute in tag.attrs:
+        if not tag.find_parent("svg"):  # a drawing refers to its own, which tell what they are
+            tag["id"] = f"{key}--{tag['id']}"
+    for tag in found.select("[href], [src], a"):
+        for attribute in ("href", "src", "xlink:href"):
+            if attribute in tag.attrs and (tag.name == "a" or not tag.find_parent("svg")):
                 _readdress(tag, attribute, name, known)
     found["id"] = key
     return found
@@ -171,7 +173,7 @@ def _readdress(tag: Tag, attribute: str, name: str, known: set[str]) -> None:
             tag[attribute] = target
         return
     tag[attribute] = f"#{_key(target)}" + (f"--{address.fragment}" if address.fragment else "")
-    if target != name and not tag.find_parent(class_="claims-index"):
+    if target != name and not tag.find_parent("svg") and not tag.find_parent(class_=_FULL):
         # The page that it leads to, which is known when the book was printed.
         text = f' <span class="page-reference">(p. {_number(str(tag[attribute]))})</span>'
         tag.insert_after(BeautifulSoup(text, "html.parser"))

@@ -21,6 +21,7 @@ FOLD = """\
 .. raw:: html
 
    <details class="claim-proof"><summary>proof</summary><p>It was proven.</p></details>
+   <svg><path id="dot"/><use xlink:href="#dot"/><a xlink:href="../second.html#what"></a></svg>
    <details class="hide"><summary>code</summary><p>It was drawn.</p></details>
 """
 PAGES = {
@@ -108,6 +109,15 @@ def test_proofs_are_open_or_left_out_and_sources_closed(printed, built):
     assert "It was proven." in text_of(printed.pages[3])
     assert "It was drawn." not in text_of(printed.pages[3])
     assert "It was proven." not in assembly.assemble(built, folds=False).page
+
+
+def test_a_drawing_keeps_its_ids_and_its_links_lead_on(built):
+    page = assembly.BeautifulSoup(assembly.assemble(built).page, "html.parser")
+    drawing = page.select_one("svg")
+    assert drawing.select_one("use")["xlink:href"] == "#dot"
+    assert drawing.select_one("[id]")["id"] == "dot"
+    assert drawing.select_one("a")["xlink:href"] == "#second--what"
+    assert drawing.get_text() == ""  # no number of a page fits into it
 
 
 def test_ids_of_pages_do_not_collide(built):
