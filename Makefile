@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve site-report test check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -26,6 +26,10 @@ $(VENV)/installed: requirements.txt pyproject.toml src/verified_book/pyproject.t
 book: $(VENV)/installed ## build the site into book/_build/html
 	@echo "== Building the book: every cell runs, every output and every claim is checked"
 	$(BIN)/jupyter-book build book/ $(STRICT)
+
+pdf: $(VENV)/installed ## print the built book into one PDF, which its first page then offers (FOLDS=1: with proofs, twice as long)
+	@echo "== Printing the book: two minutes"
+	$(BIN)/python -m verified_book pdf book/_build/html $(if $(FOLDS),,--brief)
 
 serve: $(VENV)/installed ## show the book in a browser; build what changes, and reload the page
 	$(BIN)/python -m verified_book watch book/
@@ -88,9 +92,10 @@ $(VENV)/lab-installed: requirements-lab.txt $(VENV)/installed
 	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements-lab.txt
 	@touch $@
 
-lab: $(VENV)/lab-installed ## open the Markdown chapters in JupyterLab, as notebooks
+lab: $(VENV)/lab-installed book ## open every chapter as a notebook in JupyterLab, with a way back to its source
+	$(BIN)/python -m verified_book notebooks book book/_build/lab
 	$(BIN)/jupytext-config --settings-file $(VENV)/share/jupyter/lab/settings/overrides.json set-default-viewer markdown
-	$(BIN)/jupyter lab book/
+	$(BIN)/jupyter lab book/ --LabApp.default_url=/lab/tree/_build/lab/one_page.ipynb
 
 hooks: $(VENV)/installed ## hold every commit to what `make check` says, before it is made
 	$(BIN)/pre-commit install

@@ -151,7 +151,22 @@ NOTEBOOKS = (
         "",
         (str,),
         "html",
-        "What each notebook says first, as Markdown: what to install.",
+        "What each notebook says first, as Markdown; `{install}` stands for what to install.",
+    ),
+    Setting(
+        "verified_book_notebook_install",
+        "",
+        (str,),
+        "html",
+        "What `pip install` needs for a notebook. A first cell, off until a reader switches it on, "
+        "installs it.",
+    ),
+    Setting(
+        "verified_book_notebook_packages",
+        {},
+        (dict,),
+        "html",
+        "Words that cells have which need one more package, each with the package.",
     ),
 )
 

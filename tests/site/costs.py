@@ -48,5 +48,7 @@ def _sent(answer: Response) -> int:
 
 
 def weight(site: Path) -> int:
-    """The bytes of all files of a site."""
-    return sum(file.stat().st_size for file in site.rglob("*") if file.is_file())
+    """The bytes of all files of a site but the book as one PDF."""
+    return sum(
+        file.stat().st_size for file in site.rglob("*") if file.suffix != ".pdf" and file.is_file()
+    )

@@ -10,6 +10,8 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from verified_book.notebooks.pictures import with_images
+
 BOOK = Path(__file__).parents[2] / "book"
 KINDS = (".md", ".rst")
 
@@ -43,7 +45,7 @@ def test_notebooks_are_valid(notebooks):
 def test_every_cell_is_there_as_it_ran(html, notebooks):
     for name, notebook in notebooks.items():
         ran = nbformat.read(html.parent / "jupyter_execute" / f"{name}.ipynb", as_version=4)
-        there, expected = (
+        (_, *there), expected = (  # the first one installs
             [
                 (GLUE.sub("", cell.source), cell.metadata.get("tags", []), cell.outputs)
                 for cell in each.cells
@@ -51,7 +53,35 @@ def test_every_cell_is_there_as_it_ran(html, notebooks):
             ]
             for each in (notebook, ran)
         )
-        assert there == expected, name
+        as_images = [(*rest, [with_images(output) for output in of]) for *rest, of in expected]
+        assert there == as_images, name
+
+
+def test_every_figure_is_an_image_that_says_what_it_shows(pages, notebooks):
+    """Jupyter shows images before it trusts a notebook, and takes drawings from its HTML."""
+    shown = 0
+    for name, notebook in notebooks.items():
+        outputs = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+        markup = "".join(out.get("data", {}).get("text/html", "") for out in outputs)
+        assert "<svg" not in markup, name
+        images = re.findall(r'<img alt="[^"]+" width="\d+" src="data:image/svg', markup)
+        assert len(images) == len(pages[f"{name}.html"].select("div.cell_output svg")), name
+        shown += len(images)
+    assert shown > 30
+
+
+def test_citations_end_in_a_list(pages, notebooks):
+    listed = 0
+    for name, notebook in notebooks.items():
+        cited = {
+            tag["title"]
+            for tag in pages[f"{name}.html"].select("article a[title*='. ']")
+            if "bibliography.html#" in tag["href"]
+        }
+        entries = [] if not cited else notebook.cells[-1].source.splitlines()[2:]
+        assert len(entries) == len(cited), name
+        listed += len(entries)
+    assert listed > 30
 
 
 def test_each_says_what_to_install_and_needs_no_book(notebooks):
@@ -59,6 +89,7 @@ def test_each_says_what_to_install_and_needs_no_book(notebooks):
         first = notebook.cells[0]
         assert first.cell_type == "markdown", name
         assert "pip install" in first.source, name
+        assert notebook.cells[1].source.startswith("install = False"), name
         assert not [cell for cell in notebook.cells if "import glue" in cell.source], name
 
 

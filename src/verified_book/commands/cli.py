@@ -48,6 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from verified_book.commands import watching
 
             return watching.watch(options.folder, options.port, options.open)
+        if options.command == "notebooks":
+            from verified_book.commands import notebooks
+
+            return notebooks.lay_out(options.book, options.target)
+        if options.command == "pdf":
+            from verified_book.commands import printing
+
+            return printing.print_book(options.site, options.out, not options.brief)
         if options.command == "settings":
             from verified_book.commands import options as known
 
@@ -126,6 +134,17 @@ def _parser() -> argparse.ArgumentParser:
     watch.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="default: here")
     watch.add_argument("--port", type=int, default=8000, help="default: %(default)s, or a free one")
     watch.add_argument("--open", action="store_true", help="open the browser")
+
+    pdf = commands.add_parser("pdf", help="print a built book into one PDF")
+    pdf.add_argument("site", metavar="SITE", help="the folder of its pages, book/_build/html")
+    pdf.add_argument("--out", metavar="FILE", help="default: book.pdf in SITE, offered there")
+    pdf.add_argument(
+        "--brief", action="store_true", help="leave out what pages fold: proofs, lists, whole files"
+    )
+
+    laid = commands.add_parser("notebooks", help="lay out the notebooks of a built book")
+    laid.add_argument("book", metavar="BOOK", help="the folder of a Jupyter Book")
+    laid.add_argument("target", metavar="FOLDER", help="where; what was changed there stays")
 
     commands.add_parser("settings", help="list every option of the configuration")
 

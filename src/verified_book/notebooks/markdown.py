@@ -269,7 +269,8 @@ def _caption(node: nodes.caption, page: Page) -> Iterator[Block]:
 
 def _numbered(caption: nodes.TextElement, page: Page) -> str:
     label = _label(caption.parent, page)
-    return f"**{label}:** {text_in(caption, page)}" if label else text_in(caption, page)
+    head = label if label.endswith(".") else f"{label}:"
+    return f"**{head}** {text_in(caption, page)}" if label else text_in(caption, page)
 
 
 @blocks.register

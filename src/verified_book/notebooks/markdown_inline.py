@@ -16,6 +16,9 @@ _SPECIAL = re.compile(r"[\\`*$~]|(?<![^\W_])_|_(?![^\W_])|\](?=\()|<(?=[A-Za-z/!
 # JupyterLab looks for maths before and after it undoes the escapes, but not across elements.
 _ENTITIES = {"<": "&lt;", "&": "&amp;", "$": r"<span>\$</span>"}
 
+LIST = "References"
+"""The heading of the works that a notebook cites."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -129,11 +132,16 @@ def _reference(node: nodes.reference, page: Page) -> str:
     text = text_in(node, page)
     target = node.get("refuri") or f"#{node.get('refid', '')}"
     target = urljoin(page.url, target)
-    if not _is_absolute(target):
-        return text
+    if not _is_absolute(target):  # the site has no address; the list of works is at the end
+        return f"[{text}](#{LIST})" if is_citation(node) else text
     if node.astext() == target:
         return f"<{target}>"
     return f"[{text}](<{target}>)" if re.search(r"[\s()]", target) else f"[{text}]({target})"
+
+
+def is_citation(node: nodes.reference) -> bool:
+    """Whether a reference leads to an entry of the bibliography of sphinxcontrib-bibtex."""
+    return node.parent is not None and "bibtex-citation" in node.parent.get("classes", [])
 
 
 def _is_absolute(target: str) -> bool:

@@ -16,8 +16,9 @@ from docutils import nodes
 from nbformat import NotebookNode, v4
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.config import Config
 
-from verified_book.notebooks import executed
+from verified_book.notebooks import executed, pictures, references
 from verified_book.notebooks.markdown import Block, flow
 from verified_book.notebooks.markdown_inline import Page
 from verified_book.outputs.cells import is_cell
@@ -26,6 +27,10 @@ _HIDES_INPUT = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 # `glue` gives numbers to the text of the page, which the notebook has already.
 _GLUE = re.compile(r"^from myst_nb import glue$", re.MULTILINE)
 _STAND_IN = 'def glue(*_, **__): """Gives numbers to the text of the page."""'
+_INSTALL = """\
+install = False  # True, in the folder that the packages are installed from
+if install:
+    %pip install {}"""
 _HIDES_OUTPUT = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 
 
@@ -50,10 +55,13 @@ def offer(
     source = executed.path_of(app, pagename)
     if not any(True for _ in doctree.findall(is_cell)) or not source.is_file():
         return
-    blocks: Iterable[Block] = flow(doctree.children, _page(builder, pagename))
+    page = _page(builder, pagename)
+    blocks: Iterable[Block] = chain(flow(doctree.children, page), references.listed(doctree, page))
+    ran = nbformat.read(source, as_version=4)
+    install = installed_by(ran, app.config)
     if start := app.config.verified_book_notebook_start:
-        blocks = chain([start], blocks)
-    notebook = assemble(nbformat.read(source, as_version=4), blocks)
+        blocks = chain([start.replace("{install}", install)], blocks)
+    notebook = assemble(ran, blocks, install)
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
     context["ipynb_source"] = name  # for the menu of sphinx-book-theme
@@ -82,12 +90,24 @@ def _has_menu(builder: StandaloneHTMLBuilder) -> bool:
     return any("sphinx_book_theme" in folder for folder in folders)
 
 
-def assemble(ran: NotebookNode, blocks: Iterable[Block]) -> NotebookNode:
+def installed_by(ran: NotebookNode, config: Config) -> str:
+    """What `pip install` needs for the cells of a notebook."""
+    code = "\n".join(cell.source for cell in ran.cells if cell.cell_type == "code")
+    more = {
+        package
+        for word, package in config.verified_book_notebook_packages.items()
+        if re.search(rf"\b{re.escape(word)}\b", code)
+    }
+    return " ".join(filter(None, [config.verified_book_notebook_install, *sorted(more)]))
+
+
+def assemble(ran: NotebookNode, blocks: Iterable[Block], install: str = "") -> NotebookNode:
     """The notebook of a page: its prose as Markdown, and every code cell as it ran.
 
     Args:
         ran: The notebook that ran.
         blocks: The page's prose and the places of its cells.
+        install: What a cell after the first block of prose installs, where it is asked to.
 
     Returns:
         A valid notebook. A cell that the page does not show stands before the next that it does.
@@ -105,7 +125,10 @@ def assemble(ran: NotebookNode, blocks: Iterable[Block]) -> NotebookNode:
         for i in [i for i in waiting if i <= index]:
             cells.append(_code_cell(waiting.pop(i)))
 
-    for block in blocks:
+    for number, block in enumerate(blocks):
+        if number == 1 and install:
+            end_of_prose()
+            cells.append(v4.new_code_cell(_INSTALL.format(install)))
         if isinstance(block, str):
             if block.startswith("#"):
                 end_of_prose()
@@ -140,7 +163,7 @@ def _code_cell(ran: NotebookNode, folded: bool = False) -> NotebookNode:
     cell = v4.new_code_cell(
         _GLUE.sub(_STAND_IN, ran.source),
         metadata=ran.metadata,
-        outputs=ran.outputs,
+        outputs=[pictures.with_images(output) for output in ran.outputs],
         execution_count=ran.execution_count,
     )
     tags = {tag.replace("_", "-") for tag in ran.metadata.get("tags", [])}

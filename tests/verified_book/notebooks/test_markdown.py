@@ -145,6 +145,8 @@ def test_captions_have_their_numbers():
     figure += nodes.caption("", "What it shows.")
     page = Page(labels={"fig-a": "Fig. 2"})
     assert list(flow([figure], page)) == ["*[a curve]*", "**Fig. 2:** What it shows."]
+    page = Page(labels={"fig-a": "Figure 2."})
+    assert list(flow([figure], page)) == ["*[a curve]*", "**Figure 2.** What it shows."]
 
 
 def test_links_within_the_site_need_its_address():
@@ -156,6 +158,15 @@ def test_links_within_the_site_need_its_address():
     page = Page(url="https://a.org/x/y.html")
     links = "[there](https://a.org/b.html#c), [here](https://a.org/x/y.html#d)"
     assert list(flow([paragraph], page)) == [links]
+
+
+def test_citations_lead_to_the_list_where_the_site_has_no_address():
+    citation = nodes.inline("", "[", classes=["bibtex-citation"])
+    citation += [nodes.reference("", "2016", refuri="works.html#a"), nodes.Text("]")]
+    paragraph = nodes.paragraph("", "", citation)
+    assert list(flow([paragraph], Page())) == ["[[2016](#References)]"]
+    page = Page(url="https://a.org/b.html")
+    assert list(flow([paragraph], page)) == ["[[2016](https://a.org/works.html#a)]"]
 
 
 def test_cells_stand_in_their_places():

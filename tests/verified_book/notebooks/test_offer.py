@@ -1,5 +1,7 @@
 """The notebooks in the download menu; that real chapters' run again is tested with the site."""
 
+import re
+from argparse import Namespace
 from pathlib import Path
 
 import nbformat
@@ -9,14 +11,18 @@ from nbformat import v4
 
 from tests.verified_book import forks
 from tests.verified_book.books import run
-from verified_book.notebooks.offer import assemble
+from verified_book.notebooks.offer import assemble, installed_by
 
 pytestmark = pytest.mark.xdist_group("notebooks")
 
 CONF = """\
-extensions = ["sphinx_exercise", "verified_book.claims", "verified_book.notebooks"]
+extensions = [
+    "sphinx_exercise", "sphinxcontrib.bibtex", "verified_book.claims", "verified_book.notebooks"
+]
 html_theme = "sphinx_book_theme"
 html_baseurl = "https://a.org/"
+bibtex_bibfiles = ["works.bib"]
+bibtex_reference_style = "author_year"
 numfig = True
 verified_book_notes = {"book": "this book"}
 """
@@ -135,9 +141,29 @@ An end
    last = hidden
 """
 
+BIB = """\
+@misc{ba2016, author={Ba, Jimmy_Lei}, title={Norms}, year={2016}, url={https://b.org/1_2.}}
+@misc{adams1979, author={Adams, D.}, title={Answers}, year={1979}}
+"""
+
+CITING = (
+    MYST.partition("# A")[0]
+    + """\
+# Citing
+
+```{code-cell}
+from IPython.display import HTML
+
+HTML('<svg viewBox="0 0 9 9" aria-label="a dot"><circle r="9"/></svg>')
+```
+
+See {cite:t}`ba2016`, again {cite:p}`ba2016`, and {cite:p}`adams1979`.
+"""
+)
+
 BRIEF = f"{MYST.partition('# A')[0]}# Brief\n\n```{{code-cell}}\nx = 1\n```\n"
 
-INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\n```\n"
+INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\nciting\nworks\n```\n"
 
 
 def build(folder: Path) -> Path:
@@ -155,6 +181,9 @@ def book(tmp_path_factory):
     folder.joinpath("index.md").write_text(INDEX)
     folder.joinpath("plain.md").write_text("# No cells\n")
     folder.joinpath("brief.md").write_text(BRIEF)
+    folder.joinpath("citing.md").write_text(CITING)
+    folder.joinpath("works.md").write_text("# Works\n\n```{bibliography}\n```\n")
+    folder.joinpath("works.bib").write_text(BIB)
     folder.joinpath("myst.md").write_text(MYST)
     rst = RST.replace(":doc:`plain`", ":doc:`/plain`")
     folder.joinpath("folder", "rst.rst").write_text(rst)
@@ -236,6 +265,27 @@ def test_prose_is_markdown(notebook, name):
     ]
 
 
+def test_citations_lead_to_the_site_and_end_in_a_list(site):
+    notebook = nbformat.read(site / "_sources" / "citing.ipynb", as_version=4)
+    *_, text, works = [cell.source for cell in notebook.cells]
+    assert re.sub(r"#id\d+", "#id", text) == (
+        "See Ba [[2016](https://a.org/works.html#id)], "
+        "again [[Ba, 2016](https://a.org/works.html#id)], "
+        "and [[Adams, 1979](https://a.org/works.html#id)]."
+    )
+    assert works == (
+        "## References\n\n- D. Adams. Answers. 1979.\n"
+        "- Jimmy_Lei Ba. Norms. 2016. URL: <https://b.org/1_2>."
+    )
+
+
+def test_drawings_are_images(site):
+    notebook = nbformat.read(site / "_sources" / "citing.ipynb", as_version=4)
+    (shown,) = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    assert shown[0].data["text/html"].startswith('<img alt="a dot" src="data:image/svg+xml;base64,')
+    assert "<svg" in site.joinpath("citing.html").read_text()
+
+
 def test_it_goes_when_the_cells_go(book, site):
     offered = site / "_sources" / "brief.ipynb"
     assert offered.is_file()
@@ -260,6 +310,25 @@ def test_what_a_tag_hides_on_the_page_is_folded(tag, folded):
     ran = v4.new_notebook(cells=[v4.new_code_cell("1", metadata={"tags": [tag]})])
     (cell,) = assemble(ran, []).cells
     assert cell.metadata.get("jupyter") == folded
+
+
+def test_the_first_cell_installs_where_it_is_asked_to():
+    ran = v4.new_notebook(cells=[v4.new_code_cell("import more\nmores")])
+    settings = Namespace(
+        verified_book_notebook_install="-e .",
+        verified_book_notebook_packages={"more": "more-1", "fewer": "less", "mor": "x"},
+    )
+    install = installed_by(ran, settings)
+    assert install == "-e . more-1"
+    cell = nodes.container(nb_element="cell_code", cell_index=0)
+    notebook = assemble(ran, ["What to install.", "# One", cell], install)
+    assert [cell.source for cell in notebook.cells] == [
+        "What to install.",
+        "install = False  # True, in the folder that the packages are installed from\n"
+        "if install:\n    %pip install -e . more-1",
+        "# One",
+        "import more\nmores",
+    ]
 
 
 def test_prose_stays_together_up_to_a_heading_or_a_cell():

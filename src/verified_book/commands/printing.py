@@ -1,0 +1,28 @@
+"""Prints a built book into one PDF."""
+
+from pathlib import Path
+
+from verified_book.commands.books import CommandError, shown
+
+
+def print_book(site: str, out: str | None, folds: bool) -> int:
+    """Writes the PDF of a built book, and offers it on the first page of the site.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        CommandError: If there is no built book, or nothing to print it with.
+    """
+    try:
+        from verified_book.paper import pdf
+    except ImportError as error:
+        raise CommandError(
+            f"pdf needs {error.name}; run: python -m pip install 'verified-book[pdf]'"
+        ) from None
+    folder = Path(site)
+    target = Path(out) if out else folder / "book.pdf"
+    pages = pdf.write(folder, target, folds)
+    pdf.offer(folder, target, pages)
+    print(f"{shown(target)}: {pages} pages, {target.stat().st_size / 1e6:.1f} MB")
+    return 0
