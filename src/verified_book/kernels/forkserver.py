@@ -99,7 +99,8 @@ def begin(arguments: list[str], environment: dict[str, str], folder: str) -> Non
     from ipykernel import kernelapp
 
     sys.argv = [str(importlib.import_module("ipykernel_launcher").__file__), *arguments]
-    kernelapp.launch_new_instance()
+    # One that knows of no parent prints how to connect to it; for init, 1, it does not look out.
+    kernelapp.launch_new_instance(parent_handle=1)
 
 
 if __name__ == "__main__":
