@@ -190,7 +190,7 @@ def activation_bytes(sizes: GPT2Config, precision: str = "float32", tensor_ranks
 
     It is https://arxiv.org/abs/2205.05198, eq. 2, without dropout's masks and without the
     attention weights, which are not kept here. Not counted are the numbers of the tokens; and
-    autocast's copies of the matrices, which :func:`costs` adds.
+    autocast's copies of the matrices, which :func:`transformer_training.costs` adds.
 
     Args:
         sizes: The model's.
