@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -145,7 +146,7 @@ def ranks_of(config: TrainingConfig) -> Iterator[Ranks]:
         yield Ranks(rank, size, device)
         return
     data, tensor = _axes(config, size)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    _join("nccl" if device.type == "cuda" else "gloo")
     mesh = init_device_mesh(device.type, (data, tensor), mesh_dim_names=("data", "tensor"))
     yield Ranks(
         rank,
@@ -156,6 +157,21 @@ def ranks_of(config: TrainingConfig) -> Iterator[Ranks]:
         mesh["tensor"] if tensor > 1 else None,
     )
     dist.destroy_process_group()  # not after an error: it would wait for ranks that are gone
+
+
+def _join(backend: str) -> None:
+    """Makes the ranks one group.
+
+    Ranks that `torchrun` starts again on one machine find the store of those before, with addresses
+    at which nobody listens any more: each start has names of its own there. On several machines
+    starts are not counted alike, and ranks are left to torch.
+    """
+    if os.environ.get("GROUP_WORLD_SIZE") != "1":
+        dist.init_process_group(backend)
+        return
+    store, rank, size = next(rendezvous("env://"))
+    store = dist.PrefixStore(f"start {os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size)
 
 
 def _axes(config: TrainingConfig, size: int) -> tuple[int, int]:
