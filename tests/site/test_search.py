@@ -50,7 +50,7 @@ def test_the_dialog_shows_excerpts_and_leads_there(page):
     results = page.locator("#pst-search-dialog ol.book-search > li")
     expect(results.first).to_contain_text("Without reading everything again")
     expect(results.first.locator("p mark").first).to_have_text("cache")
-    expect(page.get_by_role("status")).to_contain_text("places")
+    expect(page.locator("#pst-search-dialog").get_by_role("status")).to_contain_text("places")
     field.press("Enter")
     page.wait_for_url("**/gpt2/generation.html#without-reading-everything-again")
 
@@ -58,7 +58,9 @@ def test_the_dialog_shows_excerpts_and_leads_there(page):
 def test_nothing_found_is_said(page):
     page.keyboard.press("Control+k")
     page.locator("#pst-search-dialog input[type=search]").fill("zyxwv")
-    expect(page.get_by_role("status")).to_have_text("Nothing is found.")
+    expect(page.locator("#pst-search-dialog").get_by_role("status")).to_have_text(
+        "Nothing is found."
+    )
 
 
 def test_the_page_of_the_search_answers_its_address(page, html):
