@@ -316,7 +316,7 @@ def test_the_first_cell_installs_where_it_is_asked_to():
     ran = v4.new_notebook(cells=[v4.new_code_cell("import more\nmores")])
     settings = Namespace(
         verified_book_notebook_install="-e .",
-        verified_book_notebook_packages={"more": "more-1", "fewer": "less", "ore": "x"},
+        verified_book_notebook_packages={"more": "more-1", "fewer": "less", "m": "x"},
     )
     install = installed_by(ran, settings)
     assert install == "-e . more-1"
