@@ -7,6 +7,7 @@ A check module tells by a `Probing` how its layer is built and called, and which
 import copy
 import gc
 import itertools
+import operator
 import random
 import sys
 import warnings
@@ -201,10 +202,7 @@ def sizes_of_values(probing: Probing, candidate: Candidate) -> Evidence:
     found = []
     pair = probing.pair(candidate)
     for scale in probing.scales:
-        inputs = [
-            scale * x if isinstance(x, Tensor) and x.is_floating_point() else x
-            for x in probing.inputs(3, 4)
-        ]
+        inputs = _changed(probing.inputs(3, 4), partial(operator.mul, scale))
         for ours, theirs in zip(*map(_modes, pair), strict=True):
             expected = theirs(*inputs)
             size = expected.abs().max().clamp(min=1e-30)
@@ -222,10 +220,7 @@ def inputs_all_alike(probing: Probing, candidate: Candidate) -> Evidence:
     found = []
     pair = probing.pair(candidate)
     for value in (0.7, 0.0):
-        inputs = [
-            torch.full_like(x, value) if isinstance(x, Tensor) and x.is_floating_point() else x
-            for x in probing.inputs(3, 4)
-        ]
+        inputs = _changed(probing.inputs(3, 4), partial(torch.full_like, fill_value=value))
         for ours, theirs in zip(*map(_modes, pair), strict=True):
             mine, expected = (outputs_and_gradients(each, {}, *inputs) for each in (ours, theirs))
             found += [
@@ -284,10 +279,7 @@ def no_graph_kept(probing: Probing, candidate: Candidate) -> Evidence:
         kept.append(weakref.ref(held))
         return held
 
-    inputs = [
-        x.requires_grad_() * 1.0 if isinstance(x, Tensor) and x.is_floating_point() else x
-        for x in probing.inputs(3, 4)
-    ]
+    inputs = _changed(probing.inputs(3, 4), lambda x: x.requires_grad_() * 1.0)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda held: held.tensor):
         for called in _modes(ours):
             called(*inputs)
@@ -365,6 +357,11 @@ def _evaluated(function: Function) -> Function:
 def _of_dtype(value: Any, dtype: torch.dtype) -> Any:
     floating = isinstance(value, Tensor) and value.is_floating_point()
     return value.to(dtype) if floating or isinstance(value, nn.Module) else value
+
+
+def _changed(inputs: Inputs, change: Callable[[Tensor], Tensor]) -> list[Any]:
+    """Inputs of which those of floating-point numbers are changed."""
+    return [change(x) if isinstance(x, Tensor) and x.is_floating_point() else x for x in inputs]
 
 
 def _overwrite(result: Tensor) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-import transformer_layers
 from layer_checks import check
 from tests.unseen import attention, blocks, elementwise, norms, situations  # noqa: F401
 from tests.unseen.__main__ import examined, totals
 from tests.unseen.definitions import VERSIONS
+from tests.unseen.demonstrations import assert_shown
 from transformer_layers import GPT2Config, padding_mask
 
 CONFIG = GPT2Config(vocab_size=11, n_positions=12, n_embd=6, n_layer=2, n_head=2, dropout=0.5)
@@ -173,11 +173,7 @@ BEFORE = json.loads(Path(__file__).with_name("before.json").read_text())
 class TestTheVersions:
     @pytest.mark.parametrize("shows", SHOWN, ids=lambda shows: shows.__name__)
     def test_the_right_layer_does_what_the_wrong_one_does_not(self, shows):
-        version = VERSIONS[shows.__name__.replace("_", " ")]
-        torch.manual_seed(0)
-        assert shows(getattr(transformer_layers, version.layer))
-        torch.manual_seed(0)
-        assert not shows(version.candidate)
+        assert_shown(shows)
 
     def test_each_is_caught_or_shown(self):
         missed = {row["version"] for row in BEFORE["versions"] if not row["caught"]}

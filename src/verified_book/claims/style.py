@@ -1,15 +1,9 @@
 """The look of claims and evidence: a stylesheet, and the classes that it needs."""
 
-from pathlib import Path
-
 from sphinx.application import Sphinx
 
 from verified_book.outputs.cells import Cell
-
-
-def add_static_folder(app: Sphinx) -> None:
-    """Lets the HTML builders find the stylesheet."""
-    app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+from verified_book.static_files import offer_static_files
 
 
 def mark_evidence(cells: list[Cell]) -> None:
@@ -21,5 +15,5 @@ def mark_evidence(cells: list[Cell]) -> None:
 
 def setup(app: Sphinx) -> None:
     """Registers the stylesheet."""
-    app.connect("builder-inited", add_static_folder)
+    offer_static_files(app, __file__)
     app.add_css_file("verified_book.css")

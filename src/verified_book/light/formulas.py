@@ -17,6 +17,8 @@ from sphinx.errors import ExtensionError
 from sphinx.ext import mathjax
 from sphinx.util import logging
 
+from verified_book.static_files import offer_static_files
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -143,9 +145,4 @@ def setup(app: "Sphinx") -> None:
     app.connect("builder-inited", copy_katex)
     app.add_css_file("katex/katex.min.css")
     app.add_js_file("verified_book_formulas.js", loading_method="defer")
-    app.connect("builder-inited", add_static_folder)
-
-
-def add_static_folder(app: "Sphinx") -> None:
-    """Lets the HTML builders find the script that copies TeX."""
-    app.config.html_static_path.append(str(Path(__file__).parent / "static"))
+    offer_static_files(app, __file__)

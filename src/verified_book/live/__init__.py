@@ -7,7 +7,6 @@ and where no script runs.
 """
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,18 +56,14 @@ def load_where_shown(
         app.add_js_file(script, loading_method="defer")
 
 
-def add_static_folder(app: "Sphinx") -> None:
-    """Lets the HTML builders find the script that all figures share."""
-    app.config.html_static_path.append(str(Path(__file__).parent / "static"))
-
-
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the option; scripts are added as each page is written."""
     from verified_book import __version__, settings
+    from verified_book.static_files import offer_static_files
 
     app.setup_extension("verified_book")
     settings.register(app, settings.LIVE)
     app.connect("config-inited", load_nowhere)
-    app.connect("builder-inited", add_static_folder)
+    offer_static_files(app, __file__)
     app.connect("html-page-context", load_where_shown)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

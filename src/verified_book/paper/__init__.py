@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-_STATIC = Path(__file__).parent / "static"
-STYLE = _STATIC / "verified_book_paper.css"
+STYLE = Path(__file__).parent / "static" / "verified_book_paper.css"
 
 # Themes mark the dark mode at the root; the style of a sheet is that of the light one.
 _LIGHT = """\
@@ -33,8 +32,9 @@ _LIGHT = """\
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Adds the style of printed pages, and a script of a few lines to each."""
     from verified_book import __version__
+    from verified_book.static_files import offer_static_files
 
-    app.connect("builder-inited", lambda app: app.config.html_static_path.append(str(_STATIC)))
+    offer_static_files(app, __file__)
     app.add_css_file(STYLE.name)
     app.add_js_file(None, body=_LIGHT)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

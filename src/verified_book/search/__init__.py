@@ -60,18 +60,14 @@ def _reading_order(app: "Sphinx") -> list[str]:
     return [*seen, *sorted(app.env.found_docs - seen.keys())]
 
 
-def add_static_folder(app: "Sphinx") -> None:
-    """Lets the HTML builders find the script."""
-    app.config.html_static_path.append(str(Path(__file__).parent / "static"))
-
-
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Runs before formulas are rendered, so that their TeX is found."""
     from verified_book import __version__, settings
+    from verified_book.static_files import offer_static_files
 
     app.setup_extension("verified_book")
     settings.register(app, settings.SEARCH)
-    app.connect("builder-inited", add_static_folder)
+    offer_static_files(app, __file__)
     app.add_js_file(SCRIPT, loading_method="defer")
     app.connect("build-finished", write_data, priority=930)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-import transformer_layers
 from tests.unseen import __main__
 from tests.unseen.__main__ import totals
 from tests.unseen.definitions import VERSIONS
+from tests.unseen.demonstrations import assert_shown
 from transformer_layers import GPT2Config, padding_mask
 
 CONFIG = GPT2Config(vocab_size=11, n_positions=12, n_embd=6, n_layer=2, n_head=2, dropout=0.0)
@@ -241,11 +241,7 @@ SECOND = {name: each for name, each in VERSIONS.items() if each.collection == "s
 class TestTheVersions:
     @pytest.mark.parametrize("shows", SHOWN, ids=lambda shows: shows.__name__)
     def test_the_right_layer_does_what_the_wrong_one_does_not(self, shows):
-        version = SECOND[shows.__name__.replace("_", " ")]
-        torch.manual_seed(0)
-        assert shows(getattr(transformer_layers, version.layer))
-        torch.manual_seed(0)
-        assert not shows(version.candidate)
+        assert_shown(shows)
 
     def test_there_are_thirty_and_each_is_shown(self):
         assert len(SECOND) == 30
