@@ -10,7 +10,39 @@ from transformer_layers.layer_norm import LayerNorm
 from transformer_layers.positionwise_feed_forward import PositionwiseFeedForward
 
 
-class TransformerEncoderLayer(nn.Module):
+class _EncoderLayer(nn.Module):
+    """The parts of an encoder layer; each order of them is a class below."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.1,
+        *,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(
+            d_model, num_heads, dropout, device=device, dtype=dtype
+        )
+        self.feed_forward = PositionwiseFeedForward(
+            d_model, d_ff, dropout, device=device, dtype=dtype
+        )
+        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
+        self.dropout = Dropout(dropout)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew."""
+        self.self_attention.reset_parameters()
+        self.feed_forward.reset_parameters()
+        self.norm1.reset_parameters()
+        self.norm2.reset_parameters()
+
+
+class TransformerEncoderLayer(_EncoderLayer):
     r"""Encoder layer with the norm after each residual sum.
 
     Section 3.1 of https://arxiv.org/abs/1706.03762.
@@ -53,34 +85,6 @@ class TransformerEncoderLayer(nn.Module):
         torch.Size([3, 5, 6])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        *,
-        device: torch.device | str | int | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        self.self_attention = MultiHeadAttention(
-            d_model, num_heads, dropout, device=device, dtype=dtype
-        )
-        self.feed_forward = PositionwiseFeedForward(
-            d_model, d_ff, dropout, device=device, dtype=dtype
-        )
-        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
-        self.dropout = Dropout(dropout)
-
-    def reset_parameters(self) -> None:
-        """Draws the parameters anew."""
-        self.self_attention.reset_parameters()
-        self.feed_forward.reset_parameters()
-        self.norm1.reset_parameters()
-        self.norm2.reset_parameters()
-
     def forward(
         self,
         x: Float[Tensor, "*batch seq d_model"],
@@ -102,7 +106,7 @@ class TransformerEncoderLayer(nn.Module):
         return self.norm2(x + self.feed_forward(x))
 
 
-class PreNormTransformerEncoderLayer(nn.Module):
+class PreNormTransformerEncoderLayer(_EncoderLayer):
     r"""Encoder layer with the norm before each sub-layer, inside the residual.
 
     The order of GPT-2 (section 2.3 of its paper, "Language Models are Unsupervised Multitask
@@ -127,34 +131,6 @@ class PreNormTransformerEncoderLayer(nn.Module):
         >>> layer(torch.randn(3, 5, 6), mask=causal_mask(5)).shape
         torch.Size([3, 5, 6])
     """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        *,
-        device: torch.device | str | int | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        self.self_attention = MultiHeadAttention(
-            d_model, num_heads, dropout, device=device, dtype=dtype
-        )
-        self.feed_forward = PositionwiseFeedForward(
-            d_model, d_ff, dropout, device=device, dtype=dtype
-        )
-        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
-        self.dropout = Dropout(dropout)
-
-    def reset_parameters(self) -> None:
-        """Draws the parameters anew."""
-        self.self_attention.reset_parameters()
-        self.feed_forward.reset_parameters()
-        self.norm1.reset_parameters()
-        self.norm2.reset_parameters()
 
     def forward(
         self,

@@ -89,7 +89,6 @@ class GPT2(nn.Module):
         self.to(dtype=dtype)
         self._initialize()
 
-    @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws all weights anew, as at construction; for a model that was made on the meta device.
 
@@ -99,10 +98,7 @@ class GPT2(nn.Module):
             >>> model.reset_parameters()
         """
         for layer in self.modules():
-            if isinstance(layer, Conv1D):
-                layer.weight.normal_(std=0.02)
-                layer.bias.zero_()
-            elif isinstance(layer, nn.LayerNorm):
+            if isinstance(layer, Conv1D | nn.LayerNorm):
                 layer.reset_parameters()
         self._initialize()
 

@@ -209,11 +209,8 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         _last_hidden_state("grown up to the block that refused", "cache.length = past", "pass"),
         _last_hidden_state("grown after an interrupt", "BaseException", "Exception"),
-        _reset_parameters(
-            "matrices left as they are", "                layer.weight.normal_(std=0.02)\n", ""
-        ),
-        _reset_parameters("biases left as they are", "layer.bias.zero_()", "pass"),
-        _reset_parameters("gains left as they are", "layer.reset_parameters()", "pass"),
+        _reset_parameters("matrices left as they are", "Conv1D | nn", "nn"),
+        _reset_parameters("gains left as they are", " | nn.LayerNorm", ""),
         _reset_parameters("embeddings left as they are", "        self._initialize()\n", ""),
         Change(
             "gpt2/model:GPT2.extra_repr",
