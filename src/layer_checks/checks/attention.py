@@ -68,8 +68,9 @@ def _of_attention(candidate: Candidate) -> Call:
 
 def _probe(candidate: Candidate) -> list[Tensor]:
     query, key = _inputs()
-    same_scores = torch.zeros(1, 1, 3000, 6, dtype=torch.float64)
-    dropped = candidate(same_scores, same_scores, same_scores[..., :1] + 1, dropout_p=0.5)
+    rows = torch.zeros(1, 1, 3000, 6, dtype=torch.float64)
+    columns = rows[..., :6, :]
+    dropped = candidate(rows, columns, columns[..., :1] + 1, dropout_p=0.5)
     return [
         *_probe_weights(_of_attention(candidate)),
         candidate(query, key, randn64(2, 3, 5, 6)),
