@@ -50,6 +50,12 @@ def test_a_page_without_one_says_where_it_belongs(site):
     assert about["description"] == "A page: a page of A book."
 
 
+def test_the_usual_index_knows_no_word_of_a_page(site):
+    data = site.joinpath("_static/verified_book_search_data.js").read_text()
+    assert "which says what it is" in data
+    assert '"terms": {}' in site.joinpath("searchindex.js").read_text()
+
+
 def test_the_site_map_has_every_page(site):
     tree = ElementTree.parse(site / "sitemap.xml")
     found_there = [node.text for node in tree.iter() if node.tag.endswith("loc")]

@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
     from sphinx.util.typing import ExtensionMetadata
 
 DATA = "verified_book_search_data.js"
 SCRIPT = "verified_book_search.js"
+
+
+def leave_out_the_usual_index(app: "Sphinx", env: "BuildEnvironment") -> None:
+    """Spares the index of Sphinx's own search, stems of all words, which no page loads here."""
+    for name in env.found_docs:
+        env.metadata[name]["nosearch"] = "true"
 
 
 def write_data(app: "Sphinx", exception: Exception | None) -> None:
@@ -69,5 +76,6 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     settings.register(app, settings.SEARCH)
     offer_static_files(app, __file__)
     app.add_js_file(SCRIPT, loading_method="defer")
+    app.connect("env-updated", leave_out_the_usual_index)
     app.connect("build-finished", write_data, priority=930)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
