@@ -13,6 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.site import lighthouse
 from tests.site.axe import violations
 from tests.site.costs import first_visit, weight
 from tests.site.questions import QUESTIONS
@@ -54,6 +55,17 @@ def report(browser: Browser, site: Path, address: str) -> None:
     page.close()
 
 
+def report_of_lighthouse(program: str, browser: str, address: str) -> None:
+    """Prints the median of three visits to each page, as on a desktop and as on a phone."""
+    row = "{:<16} {:<8} {:>12} {:>14} {:>15} {:>4}"
+    print(row.format("Lighthouse", "", *lighthouse.CATEGORIES))
+    for title, name in _PAGES.items():
+        for form in ("desktop", "mobile"):
+            print(
+                row.format(title, form, *lighthouse.scores(program, browser, address + name, form))
+            )
+
+
 def _leads_to(answer: list[dict[str, str]], place: str) -> bool:
     return answer[0]["address"].endswith(place)
 
@@ -67,16 +79,22 @@ def main() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
+        address = f"http://127.0.0.1:{server.server_port}/"
         try:
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(
                     executable_path=program, chromium_sandbox=os.geteuid() != 0
                 )
-                report(browser, site, f"http://127.0.0.1:{server.server_port}/")
+                report(browser, site, address)
                 browser.close()
         finally:
             server.shutdown()
             thread.join()
+    if found := shutil.which(lighthouse.PROGRAM):
+        with lighthouse.compressing(site) as address:
+            report_of_lighthouse(found, program, address)
+    else:
+        print("Lighthouse is not installed: npm install --global lighthouse")
 
 
 if __name__ == "__main__":
