@@ -44,7 +44,7 @@ def check_training(candidate: Candidate | None = None, /, **functions: Any) -> R
         base = type("Yours", (base,), functions)  # type: ignore[arg-type]  # it is a class
     results = _results(base)
     failed = _failures(results)
-    alike = (version for version, known in _known() if known == failed)
+    alike = (each for each in TRAINING.wrong_versions if _failures_of(each) == failed)
     return Report(TRAINING.name, results, next(alike, None) if failed else None)
 
 
@@ -58,7 +58,5 @@ def _failures(results: tuple[Result, ...]) -> frozenset[tuple[str, str]]:
 
 
 @cache
-def _known() -> tuple[tuple[WrongVersion, frozenset[tuple[str, str]]], ...]:
-    return tuple(
-        (version, _failures(_results(version.layer))) for version in TRAINING.wrong_versions
-    )
+def _failures_of(version: WrongVersion) -> frozenset[tuple[str, str]]:
+    return _failures(_results(version.layer))
