@@ -573,6 +573,7 @@ def test_the_site_is_written_all_the_same(build: Build):
 @pytest.mark.parametrize("kind", FILES)
 def test_a_claim_that_no_longer_holds_looks_so(build: Build, kind: str):
     page = build.pages[FILES[kind].replace(f".{kind}", ".html")]
+    assert '<details class="claim-proof" open>' in page
     for name, broken in (("differs", True), ("unproven", True), ("noisy", False)):
         frame = page[: page.index(f'id="claim-{name}-{kind}"')].rpartition("<div class=")[0]
         frame = frame.rpartition('<div class="settled')[2]
@@ -683,7 +684,9 @@ def test_a_build_that_runs_no_cells_proves_no_claim(unexecuted: Build):
     assert unexecuted.status == 0
     assert "0 outputs as expected, 0 not checked, 0 claims settled" in unexecuted.log
     assert [item["proven"] for item in unexecuted.claims] == [False]
-    text = words(unexecuted.article("index.html"))
+    article = unexecuted.article("index.html")
+    assert '<details class="claim-more" open>' in article
+    text = words(article)
     assert text.count("Not proven in this build: see its log.") == 2  # in its box and in the index
 
 
