@@ -165,10 +165,12 @@ def test_a_forked_process():
         assert process.poll() is None
         process.terminate()
         assert process.wait() == 1
+        assert process.wait() == 1  # there is nothing left to wait for
         assert process.poll() == 1
         process.kill()  # has nobody to end
     assert child.returncode == -signal.SIGTERM
     assert ForkedProcess(child.pid).poll() == 1
+    assert ForkedProcess(child.pid).wait() == 1
 
 
 OURS = f"python{sys.version_info.major}.{sys.version_info.minor}"
