@@ -359,6 +359,22 @@ def test_a_kernel_is_waited_for_while_it_lives_and_no_longer_than_a_minute(
     assert client.said == [shell_only, "asked", *[0.2] * len(alive), "stopped"]
 
 
+def test_a_kernel_is_under_watch_until_it_has_ended(monkeypatch: pytest.MonkeyPatch):
+    ours, ended, states = quarters.Quarters(), [], iter([True, False])
+
+    async def is_alive(manager: object) -> bool:
+        return next(states)
+
+    monkeypatch.setattr(managers.BookKernelManager, "is_alive", is_alive)
+    monkeypatch.setattr(ours, "ended", ended.append)
+    manager = managers.BookKernelManager(quarters=ours)
+    manager._pid = 12
+    for told in ([], [12], [12]):
+        asyncio.run(manager._after_end())
+        assert ended == told
+    ours.close()
+
+
 def test_what_builds_have_made_is_not_noted(tmp_path: Path):
     (tmp_path / "book").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "book")
