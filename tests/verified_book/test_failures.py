@@ -22,6 +22,10 @@ from tests.verified_book.books import (
 pytestmark = pytest.mark.xdist_group("failures")
 
 MEND = "Mend the code"
+NO_PROOF = "claim {} has no proof: no code cell before the next claim or heading$"
+PUT_CELLS = r"^Put the cells that prove it right after it\.$"
+FIELDS = r"^The fields are one :stated:, and for each condition :with NAME: or :without NAME:\.$"
+ONE_WORD = r"^Write one word after the name: claim A3; options below it\.$"
 PROOF = cell("proven = 1\nassert proven")
 
 
@@ -225,66 +229,66 @@ CASES: dict[str, Callable[[str], Case]] = {
     "no proof": lambda kind: case(
         claim(f"unproven-{kind}"),
         "Only prose.",
-        message=f"claim unproven-{kind} has no proof",
-        remedy="right after it",
+        message=NO_PROOF.format(f"unproven-{kind}"),
+        remedy=PUT_CELLS,
         culprit=0,
     ),
     "a proof after the next heading": lambda kind: case(
         claim(f"heading-{kind}"),
         "## A heading",
         PROOF,
-        message=f"claim heading-{kind} has no proof",
-        remedy="right after it",
+        message=NO_PROOF.format(f"heading-{kind}"),
+        remedy=PUT_CELLS,
         culprit=0,
     ),
     "a proof after the next claim": lambda kind: case(
         claim(f"first-{kind}"),
         claim(f"second-{kind}"),
         cell("assert proven"),
-        message=f"claim first-{kind} has no proof",
-        remedy="right after it",
+        message=NO_PROOF.format(f"first-{kind}"),
+        remedy=PUT_CELLS,
         culprit=0,
     ),
     "a proof that expects nothing": lambda kind: case(
         claim(f"vain-{kind}"),
         cell("vain = 1"),
-        message=f"the proof of claim vain-{kind} cannot fail",
+        message=f"the proof of claim vain-{kind} cannot fail: it asserts and expects nothing$",
         remedy="Assert something in one of its cells",
         culprit=0,
     ),
     "a proof that asserts a constant": lambda kind: case(
         claim(f"constant-{kind}"),
         cell("assert 1 == 1, 'never'"),
-        message=f"the proof of claim constant-{kind} cannot fail",
+        message=f"the proof of claim constant-{kind} cannot fail: it asserts and expects nothing$",
         remedy="Assert something",
         culprit=0,
     ),
     "a proof that does not run": lambda kind: case(
         claim(f"skipped-{kind}"),
         cell("assert proven == 2", tags="skip-execution"),
-        message=f"the proof of claim skipped-{kind} cannot fail",
+        message=f"the proof of claim skipped-{kind} cannot fail: it asserts and expects nothing$",
         remedy="Assert something",
         culprit=0,
     ),
     "an unknown verdict": lambda kind: case(
         claim(f"verdict-{kind}", verdict="maybe"),
         cell("assert proven, 1"),
-        message="claim: unknown verdict 'maybe'",
-        remedy="holds, holds-if, fails",
+        message="claim: unknown verdict 'maybe'$",
+        remedy=r"^Give one of holds, holds-if, fails\.$",
         culprit=0,
     ),
     "an empty verdict": lambda kind: case(
         claim(f"empty-{kind}", verdict=""),
         cell("assert proven, 2"),
-        message="claim: unknown verdict ''",
-        remedy="holds, holds-if, fails",
+        message="claim: unknown verdict ''$",
+        remedy=r"^Give one of holds, holds-if, fails\.$",
         culprit=0,
     ),
     "an unknown note": lambda kind: case(
         claim(f"note-{kind}", note="diary"),
         cell("assert proven, 3"),
-        message="claim: unknown note 'diary'",
-        remedy="book, other",
+        message="claim: unknown note 'diary'$",
+        remedy=r"^Give one of book, other\.$",
         culprit=0,
     ),
     "an unknown option": lambda kind: case(
@@ -297,36 +301,36 @@ CASES: dict[str, Callable[[str], Case]] = {
     "a missing verdict": lambda kind: case(
         with_options(f"no-verdict-{kind}", note="book"),
         cell("assert proven, 5"),
-        message="claim: option :verdict: is missing",
-        remedy="holds, holds-if, fails",
+        message="claim: option :verdict: is missing$",
+        remedy=r"^Give one of holds, holds-if, fails\.$",
         culprit=0,
     ),
     "a missing note": lambda kind: case(
         with_options(f"no-note-{kind}", verdict="holds"),
         cell("assert proven, 6"),
-        message="claim: option :note: is missing",
-        remedy="book, other",
+        message="claim: option :note: is missing$",
+        remedy=r"^Give one of book, other\.$",
         culprit=0,
     ),
     "no id": lambda kind: case(
         claim(""),
         cell("assert proven, 7"),
-        message="claim: it has no id",
-        remedy="claim A3",
+        message="claim: it has no id$",
+        remedy=ONE_WORD,
         culprit=0,
     ),
     "two words for an id": lambda kind: case(
         claim(f"two words-{kind}"),
         cell("assert proven, 8"),
-        message=f"claim: 'two words-{kind}' is no id",
-        remedy="one word",
+        message=f"claim: 'two words-{kind}' is no id$",
+        remedy=ONE_WORD,
         culprit=0,
     ),
     "no statement": lambda kind: case(
         claim(f"silent-{kind}", statement=""),
         cell("assert proven, 9"),
-        message=f"claim silent-{kind} states nothing",
-        remedy="as its body",
+        message=f"claim silent-{kind} states nothing$",
+        remedy=r"^Write the statement as its body\.$",
         culprit=0,
     ),
     "a claim that fails says what was stated": lambda kind: case(
@@ -353,42 +357,49 @@ CASES: dict[str, Callable[[str], Case]] = {
     "a part that no claim has": lambda kind: case(
         claim(f"part-{kind}"),
         cell("assert proven, 'part'", shows="nonsense"),
-        message="the cell shows 'nonsense', which is no part",
+        message="the cell shows 'nonsense', which is no part$",
         remedy="A cell may have the option :shows:",
     ),
     "an unknown field": lambda kind: case(
         claim(f"field-{kind}", "It is so.\n:state: It is not."),
         cell("assert proven, 'field'"),
-        message="claim: a field :state: that is unknown or given twice",
-        remedy="one :stated:",
+        message="claim: a field :state: that is unknown or given twice$",
+        remedy=FIELDS,
+        culprit=0,
+    ),
+    "a field given twice": lambda kind: case(
+        claim(f"again-{kind}", "It is so.\n:stated: It is not.\n:stated: It is not."),
+        cell("assert proven, 'again'"),
+        message="claim: a field :stated: that is unknown or given twice$",
+        remedy=FIELDS,
         culprit=0,
     ),
     "an empty derivation": lambda kind: case(
         Block("derivation"),
-        message="derivation: it is empty",
-        remedy="Write the derivation",
+        message="derivation: it is empty$",
+        remedy=r"^Write the derivation as its body\.$",
     ),
     "a reference to no claim": lambda kind: case(
         f"See {{claim}}`nowhere-{kind}` for more.",
-        message=f"a reference to the claim nowhere-{kind}, which does not exist",
-        remedy=f"The claims of the book are: .*raises-{kind}, ",
+        message=f"a reference to the claim nowhere-{kind}, which does not exist$",
+        remedy=f"^The claims of the book are: .*raises-{kind}, ",
     ),
     "a reference to no claim below empty lines": lambda kind: Case(
         [cell("below = 1"), f"\n\nSee {{claim}}`below-{kind}`."],
         f"See {{claim}}`below-{kind}`.",
-        f"a reference to the claim below-{kind}, which does not exist",
-        "The claims of the book are: ",
+        f"a reference to the claim below-{kind}, which does not exist$",
+        "^The claims of the book are: ",
     ),
     "a reference to no claim in a list": lambda kind: Case(
         [f"- An item.\n- See {{claim}}`listed-{kind}`."],
         f"- See {{claim}}`listed-{kind}`.",
-        f"a reference to the claim listed-{kind}, which does not exist",
-        "The claims of the book are: ",
+        f"a reference to the claim listed-{kind}, which does not exist$",
+        "^The claims of the book are: ",
     ),
     "content in an index": lambda kind: case(
         Block("claims-index", f"- raises-{kind}"),
-        message="claims-index: it has no content",
-        remedy="Remove",
+        message="claims-index: it has no content$",
+        remedy=r"^Remove what stands in it\.$",
     ),
     "an option of an index": lambda kind: case(
         Block("claims-index", options={"note": "book"}),
@@ -435,8 +446,8 @@ RST_ONLY: dict[str, Callable[[str], Case]] = {
     "a proof in a nested claim": lambda kind: case(
         claim(f"outer-{kind}"),
         Block("note", [claim(f"inner-{kind}"), cell("assert proven, 'inner'")]),
-        message=f"claim outer-{kind} has no proof",
-        remedy="right after it",
+        message=NO_PROOF.format(f"outer-{kind}"),
+        remedy=PUT_CELLS,
         culprit=0,
     ),
     "a nested block differs": lambda kind: Case(
@@ -562,6 +573,7 @@ def test_the_site_is_written_all_the_same(build: Build):
 @pytest.mark.parametrize("kind", FILES)
 def test_a_claim_that_no_longer_holds_looks_so(build: Build, kind: str):
     page = build.pages[FILES[kind].replace(f".{kind}", ".html")]
+    assert '<details class="claim-proof" open>' in page
     for name, broken in (("differs", True), ("unproven", True), ("noisy", False)):
         frame = page[: page.index(f'id="claim-{name}-{kind}"')].rpartition("<div class=")[0]
         frame = frame.rpartition('<div class="settled')[2]
@@ -672,7 +684,9 @@ def test_a_build_that_runs_no_cells_proves_no_claim(unexecuted: Build):
     assert unexecuted.status == 0
     assert "0 outputs as expected, 0 not checked, 0 claims settled" in unexecuted.log
     assert [item["proven"] for item in unexecuted.claims] == [False]
-    text = words(unexecuted.article("index.html"))
+    article = unexecuted.article("index.html")
+    assert '<details class="claim-more" open>' in article
+    text = words(article)
     assert text.count("Not proven in this build: see its log.") == 2  # in its box and in the index
 
 

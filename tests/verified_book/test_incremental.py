@@ -255,4 +255,5 @@ def test_the_claims_of_a_removed_page_are_gone(life: Life):
         ("second.rst", "a reference to the claim one, which does not exist"),
         ("see.md", "a reference to the claim two, which does not exist"),
     ]
+    assert {failure.remedy for failure in build.failures} == {"The claims of the book are: none."}
     assert "all 0 0 0 0" in words(build.article("all.html"))

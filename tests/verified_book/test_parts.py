@@ -178,6 +178,7 @@ def test_two_claims_with_one_address(tmp_path, first, second):
     (failure,) = build.failures
     assert failure.line == page[: page.index(f"{{claim}} {second}")].count("\n") + 1
     assert failure.message.startswith(f"claim {first} and claim {second} have the same address, #")
+    assert failure.remedy == "Give one of them an id that differs in its letters a-z and digits."
 
 
 @pytest.mark.parametrize("mode", ["force", "inline", "cache"])

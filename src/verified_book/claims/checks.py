@@ -69,10 +69,11 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
     """What stands twice, and what refers to no claim: ids, addresses, references, notes' lines."""
     claims = domain.all_claims()
     counts = Counter(claim.id for claim in claims)
-    anchors: dict[tuple[str, str], list[Claim]] = defaultdict(list)
+    anchors: dict[tuple[str, str], dict[str, Claim]] = defaultdict(dict)
     failures = []
     for claim in claims:
-        anchors[claim.page, claim.anchor].append(claim)
+        if claim.has_id:
+            anchors[claim.page, claim.anchor].setdefault(claim.id, claim)
         others = [c for c in claims if c.id == claim.id and c is not claim]
         if claim.id and others:
             places = ", ".join(f"{other.source}:{other.line}" for other in others)
@@ -80,8 +81,8 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
             remedy = "Give one of them another id."
             failures.append(Failure(claim.source, claim.line, message, remedy))
     for (_, anchor), same in anchors.items():
-        if len({claim.id for claim in same if claim.has_id}) > 1:
-            first, *_, last = same
+        if len(same) > 1:
+            first, *_, last = same.values()
             message = f"{first.title} and {last.title} have the same address, #{anchor}"
             remedy = "Give one of them an id that differs in its letters a-z and digits."
             failures.append(Failure(last.source, last.line, message, remedy))

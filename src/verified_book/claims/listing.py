@@ -198,8 +198,8 @@ def first_sentence(paragraph: nodes.Element) -> tuple[list[nodes.Node], list[nod
         if end is None or (end.end() == len(child.astext()) and place + 1 == len(children)):
             continue
         before, after = child.astext()[: end.start()], child.astext()[end.end() :]
-        later = [nodes.Text(after)] if after else []
-        return [*children[:place], nodes.Text(before)], [*later, *children[place + 1 :]]
+        first = [*children[:place], nodes.Text(before)]
+        return first, [nodes.Text(after), *children[place + 1 :]]
     return children, []
 
 

@@ -80,18 +80,18 @@ def claim_strength(claim: Claim) -> Strength:
 
 
 def in_count(found: Strength) -> str:
-    """A strength in words.
+    """A strength in words with its number; nothing for one that is not counted.
 
     Examples:
         >>> in_count(Strength("draws", 200)), in_count(Strength("all", 63488)), in_count(Strength())
         ('over 200 draws', 'all 63,488 values', '')
     """
-    number = "" if found.number is None else f"{found.number:,}"
+    if found.number is None:
+        return ""
     words = {
-        "derived": "derived",
-        "all": f"all {number} values",
-        "search": f"{number} inputs searched",
-        "draws": f"over {number} draws",
+        "all": f"all {found.number:,} values",
+        "search": f"{found.number:,} inputs searched",
+        "draws": f"over {found.number:,} draws",
     }
     return words.get(found.kind, "")
 

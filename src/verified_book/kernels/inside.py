@@ -40,9 +40,9 @@ def note_opened(log: str, sources: Sequence[str], ignored: Sequence[str]) -> Non
     seen: set[tuple[str, str]] = set()
 
     def note(path: Any, flags: int) -> None:
-        if isinstance(path, int) or flags & getattr(os, "O_DIRECTORY", 0):
+        if flags & getattr(os, "O_DIRECTORY", 0):
             return
-        full = os.path.abspath(os.fsdecode(path))
+        full = os.path.abspath(os.fsdecode(path))  # a number raises, and is dropped
         kind = "w" if flags & _WRITES else "rw" if flags & os.O_RDWR else "r"
         if (kind, full) in seen:
             return

@@ -32,13 +32,20 @@ class KernelStartError(Exception):
 
 
 class BookKernelManager(AsyncKernelManager):
-    """A kernel in the quarters of the process that runs it."""
+    """A kernel in the quarters of the process that runs it.
+
+    Attributes:
+        server: What kernels are forked from, if anything.
+        wanted: How it shall talk, `verified_book_transport`.
+        page: The document that it runs, for messages.
+        environment: The variables of the kernel.
+    """
 
     quarters = Instance(Quarters)
-    server = Instance(ForkServer, allow_none=True, help="what kernels are forked from, if any")
-    wanted = Unicode("auto", help="verified_book_transport")
-    page = Unicode(help="the document that it runs, for messages")
-    environment = Dict(help="the variables of the kernel")
+    server = Instance(ForkServer, allow_none=True)
+    wanted = Unicode("auto")
+    page = Unicode()
+    environment = Dict()
     _pid: int | None = None
 
     async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]  # an attribute there

@@ -55,6 +55,10 @@ def test_other_books_find_claims_by_id(domain):
     ]
 
 
+def test_search_results_name_their_kind(domain):
+    assert domain.get_type_name(domain.object_types["claim"]) == "claim"
+
+
 def test_a_page_that_goes_is_forgotten(domain):
     domain.references["a"] = domain.references["b"] = [Reference("A1", "a.md", 3)]
     domain.lines["a"] = domain.lines["b"] = [NoteLine("book", "A1", "a.md", 3)]

@@ -92,6 +92,20 @@ def test_each_note_has_a_heading_with_its_count(index):
     ] * 2
 
 
+@pytest.mark.parametrize(
+    "tag", ["details", "summary", "h3", "form", "label", "select", "option", "tr"]
+)
+def test_what_begins_ends(build, tag):
+    page = build.pages["index.html"]
+    assert page.count(f"</{tag}>") == len(re.findall(rf"<{tag}[ >]", page)) > 0
+
+
+def test_each_column_has_its_title(index):
+    titles = [[words(cell) for cell in table.select("th")] for table in index.select("table")]
+    listed = ["claim", "verdict", "statement", "strength", "chapter"]
+    assert titles == [["note", "holds", "holds if", "fails", "claims"], listed, listed]
+
+
 def test_rows_are_folded_below_their_first_sentence(index):
     listed, counted, one = index.select("table.claims-index tbody tr")
     assert [words(cell) for cell in one.select("td")] == [

@@ -7,9 +7,12 @@ from docutils import nodes
 
 from verified_book.claims.claim import Claim, Evidence, Strength
 from verified_book.claims.measurements import (
+    STRENGTHS,
     claim_strength,
     furthest,
+    in_count,
     in_words,
+    kind_in_words,
     lines,
     measured,
     nearest,
@@ -144,6 +147,32 @@ def test_a_part_is_as_strong_as_its_weakest_evidence():
     assert strength([]) == Strength()
     assert claim_strength(claim(drawn, FURTHER)) == DRAWS
     assert claim_strength(claim(drawn, OFF, verdict="fails")) == Strength()
+
+
+def test_each_kind_of_strength_has_its_words():
+    assert {kind: kind_in_words(kind) for kind in (*STRENGTHS, "other")} == {
+        "derived": "derived",
+        "all": "all values",
+        "search": "inputs searched",
+        "draws": "draws",
+        "count": "counted",
+        "input": "one input",
+        "other": "other",
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (ALL, "all 63,488 values"),
+        (Strength("search", 1000), "1,000 inputs searched"),
+        (DRAWS, "over 200 draws"),
+        (Strength("count", 3), ""),
+        *((Strength(kind), "") for kind in STRENGTHS),
+    ],
+)
+def test_a_strength_is_said_with_its_number_or_not_at_all(found, text):
+    assert in_count(found) == text
 
 
 def test_a_broken_claim_shows_no_number():

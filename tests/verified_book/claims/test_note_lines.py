@@ -1,11 +1,14 @@
 """A page that goes through a note has a line for each of its claims, beside what became of it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
 
 from tests.verified_book.books import Build, sphinx_build
+from verified_book.claims.claim import Claim, NoteLine
+from verified_book.claims.note_lines import contradictions
 
 pytestmark = pytest.mark.xdist_group("other books")
 
@@ -78,6 +81,8 @@ def test_each_line_stands_beside_its_claim(tmp_path):
         ["It is even.", "not proven A2, Sums It is even."],
     ]
     page = BeautifulSoup(site.joinpath("index.html").read_text(), "html.parser")
+    titles = [title.get_text(strip=True) for title in page.select("table.note-lines th")]
+    assert titles == ["what the note says", "what is true"]
     links = [link["href"] for link in page.select("table.note-lines a")]
     assert links == ["part/sums.html#claim-a1", "#", "part/sums.html#claim-a2"]
     assert page.select_one("table.note-lines td code")
@@ -113,3 +118,28 @@ def test_a_claim_without_a_line_is_named(tmp_path):
     assert (failure.file, failure.line) == ("index.md", 8)
     assert failure.message == "note-lines: no line for A2 of first"
     assert failure.remedy == "Say what the note states there."
+
+
+def test_every_line_has_its_claim_and_every_claim_one_line():
+    claims = [
+        Claim(name, note, "holds", "So.", [], "page", "page.md", 1)
+        for name, note in (("A1", "a"), ("A2", "a"), ("B1", "b"))
+    ]
+
+    def said(*lines: tuple[str, str]) -> list[tuple[int, str, str]]:
+        of_pages = [[NoteLine(*line, "note.md", place)] for place, line in enumerate(lines)]
+        domain = SimpleNamespace(lines=dict(enumerate(of_pages)))
+        return [(each.line, each.message, each.remedy) for each in contradictions(domain, claims)]
+
+    assert said(("a", "A1"), ("a", "A2")) == []
+    assert said(("a", "A2"), ("a", "A2"), ("a", "A1")) == [
+        (place, "note-lines: A2 has 2 lines", "Leave one of them.") for place in (0, 1)
+    ]
+    assert said(("b", "B1"), ("b", "A1"), ("a", "A2")) == [
+        (1, "note-lines: b has no claim A1", "Its claims are: B1.")
+    ]
+    assert said(("c", "C1")) == [(0, "note-lines: c has no claim C1", "Its claims are: none.")]
+    assert said(("a", "A3")) == [
+        (0, "note-lines: a has no claim A3", "Its claims are: A1, A2."),
+        (0, "note-lines: no line for A1, A2 of a", "Say what the note states there."),
+    ]

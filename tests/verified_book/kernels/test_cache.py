@@ -82,6 +82,14 @@ def test_a_damaged_database_is_moved_aside(
     assert os.path.lexists(cache / "global.db.damaged-2")
 
 
+def test_to_look_at_a_database_makes_none(tmp_path: Path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/global.db").symlink_to(tmp_path / "elsewhere.db")
+    assert usable_cache(tmp_path / "cache", no_substitute) == tmp_path / "cache"
+    assert not (tmp_path / "elsewhere.db").exists()
+    assert not (tmp_path / "cache/global.db").is_symlink()
+
+
 def test_what_belonged_to_a_damaged_database_goes_with_it(tmp_path: Path):
     database = tmp_path / "global.db"
     database.write_text("what is this?" * 100)

@@ -123,8 +123,11 @@ def test_it_is_read_when_nobody_listens_outside(streams: Any):
     assert stream.texts == ["b", "c"]
 
 
-def test_a_stream_that_is_not_redirected_has_no_pipe(streams: Any):
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_stream_that_is_not_redirected_has_no_pipe(streams: Any, says_so: bool):
     stream = streams(watched=False)
+    if not says_so:
+        del stream._should_watch
     os.write(stream.end, b"b")
     stream.write("c")
     assert stream.texts == ["c"]

@@ -10,7 +10,7 @@ import pytest
 from docutils.core import publish_doctree
 
 from tests.verified_book.kernels.builds import Book, app_for
-from verified_book.kernels import files
+from verified_book.kernels import files, opened_files, read_files
 from verified_book.kernels.files import PageFiles, digest, matches, pattern_from
 
 pytestmark = pytest.mark.xdist_group("files")
@@ -82,6 +82,14 @@ def test_the_cache_serves_what_is_not_stale_and_nothing_else(tmp_path: Path):
     build = book.build()
     assert build.log.count("Executing notebook using") == 1
     assert "FileNotFoundError" in book.output("sub/index")
+
+
+def test_a_page_that_has_not_run_has_read_nothing(tmp_path: Path):
+    app = app_for(tmp_path, "page")
+    assert (opened_files(app, "page"), read_files(app, "page")) == ([], [])
+    files.pages(app.env)["page"] = PageFiles("", ["b"], ["a"], {"a": "1", "b": "2"})
+    assert opened_files(app, "page") == [tmp_path / "a"]
+    assert read_files(app, "page") == [tmp_path / "a", tmp_path / "b"]
 
 
 @pytest.mark.parametrize("mode", ["force", "inline"])

@@ -79,6 +79,7 @@ CASES = {
     "open('lib/site-packages/x.py'); import json.tool": [],
     "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
     "open(0, closefd=False); os.listdir('.'); os.close(os.open('.', os.O_RDONLY))": [],
+    "os.close(os.open('sub', os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0)))": [],
     "sys.audit('open', object(), 'r', 0); sys.audit('open'); open('b.txt')": [("r", "b.txt")],
     "os.closerange(3, 99); open('a.csv').read()": [],
 }

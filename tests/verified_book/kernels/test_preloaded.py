@@ -1,17 +1,27 @@
 """Kernels that are forked from a process with their imports: as others, but for those imports."""
 
+import asyncio
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 
 from tests.verified_book.kernels.builds import Book, descendants, lives, wait_until
-from verified_book.kernels.preloaded import ForkedProcess, can_fork
+from verified_book.kernels.preloaded import (
+    ForkedProcess,
+    ForkServer,
+    NotForkedError,
+    PreloadedProvisioner,
+    can_fork,
+)
 
 pytestmark = [
     pytest.mark.xdist_group("kernels"),
@@ -155,13 +165,101 @@ def test_a_forked_process():
         assert process.poll() is None
         process.terminate()
         assert process.wait() == 1
+        assert process.wait() == 1  # there is nothing left to wait for
         assert process.poll() == 1
         process.kill()  # has nobody to end
     assert child.returncode == -signal.SIGTERM
     assert ForkedProcess(child.pid).poll() == 1
+    assert ForkedProcess(child.pid).wait() == 1
 
 
-def test_kernels_of_another_python_are_not_forked():
-    assert can_fork(KernelSpec(argv=["python3", "-m", "ipykernel_launcher"]))
-    assert can_fork(KernelSpec(argv=[sys.executable, "-m", "ipykernel_launcher"]))
-    assert not can_fork(KernelSpec(argv=["/elsewhere/bin/python", "-m", "ipykernel_launcher"]))
+OURS = f"python{sys.version_info.major}.{sys.version_info.minor}"
+OTHERS = f"python{sys.version_info.major}.{sys.version_info.minor + 1}"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("python", True),
+        ("python3", True),
+        (OURS, True),
+        (sys.executable, True),
+        ("python2", False),
+        (OTHERS, False),
+        ("/elsewhere/bin/python", False),
+    ],
+)
+def test_kernels_of_another_python_are_not_forked(command: str, expected: bool):
+    assert can_fork(KernelSpec(argv=[command, "-m", "ipykernel_launcher"])) is expected
+
+
+def answered(folder: Path, answer: bytes) -> tuple[int | str, object]:
+    """What comes of an answer to the request for a kernel, and the request."""
+    server = ForkServer.__new__(ForkServer)
+    server.address = str(folder / "forks")
+    asked: list[object] = []
+    with socket.socket(socket.AF_UNIX) as requests:
+        requests.bind(server.address)
+        requests.listen()
+
+        def serve() -> None:
+            connection, _ = requests.accept()
+            with connection, connection.makefile("rwb") as stream:
+                asked.append(json.loads(stream.readline()))
+                stream.write(answer)
+
+        thread = Thread(target=serve)
+        thread.start()
+        try:
+            found: int | str = server.fork(["-f", "k1.json"], {"ONE": "1"}, "/book")
+        except NotForkedError as error:
+            found = str(error)
+        thread.join()
+    return found, asked[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b'{"pid": 12}\n', 12),
+        (b'{"error": "no such module"}\n', "no such module"),
+        (b"", "the importing process has ended"),
+    ],
+)
+def test_a_kernel_is_asked_for(tmp_path: Path, answer: bytes, expected: int | str):
+    request = {"arguments": ["-f", "k1.json"], "environment": {"ONE": "1"}, "folder": "/book"}
+    assert answered(tmp_path, answer) == (expected, request)
+
+
+class Forks(ForkServer):
+    """What stands for a server; it remembers its requests."""
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+
+    def fork(self, arguments: list[str], environment: dict[str, str], folder: str) -> int:
+        self.asked.append((arguments, environment, folder))
+        return os.getpid()
+
+
+def test_a_kernel_is_forked_with_what_its_command_says(tmp_path: Path):
+    server = Forks()
+    provisioner = PreloadedProvisioner(kernel_id="1", server=server)
+    command = ["python", "-X", "dev", "-m", "ipykernel_launcher", "-f", "k1.json"]
+    for cwd in (str(tmp_path), None):
+        asyncio.run(provisioner.launch_kernel(command, env={"ONE": "1"}, cwd=cwd))
+        assert provisioner.process.poll() is None
+        assert (provisioner.pid, provisioner.pgid) == (os.getpid(), os.getpid())
+        assert provisioner.cwd == (tmp_path if cwd else Path.cwd())
+    assert server.asked == [
+        (["-f", "k1.json"], {"ONE": "1"}, str(folder)) for folder in (tmp_path, Path.cwd())
+    ]
+
+
+def test_the_importing_process_has_no_terminal_and_ends_with_the_build(tmp_path: Path):
+    server = ForkServer([], tmp_path / "forks", dict(os.environ))
+    pid = server._process.pid
+    assert os.getsid(pid) == pid
+    server.close()
+    assert server._process.returncode == 0
+    server.close()

@@ -3,9 +3,11 @@
 import asyncio
 import json
 import logging
+import os
 import re
 import sys
 from pathlib import Path
+from queue import Empty
 from types import SimpleNamespace
 from typing import Any
 
@@ -128,7 +130,8 @@ OWN = """\
 import os
 print([name for name in ("profile", "startup") if name in globals()])
 print(os.path.commonpath([os.environ["IPYTHONDIR"], os.environ["JUPYTER_RUNTIME_DIR"]])[:-8])
-print("MPLCONFIGDIR" in os.environ)"""
+print("MPLCONFIGDIR" in os.environ)
+print(get_ipython().history_manager.hist_file)"""
 
 
 def test_startup_files_of_the_user_are_not_run(tmp_path: Path):
@@ -137,13 +140,17 @@ def test_startup_files_of_the_user_are_not_run(tmp_path: Path):
     profile.write_text("profile = 1\nprint('here')")
     (tmp_path / "startup.py").write_text("startup = 1\nprint('here')")
     book = Book(tmp_path / "book", {"nb_execution_mode": "force"})
-    book.page("index", OWN)
-    build = book.build("-W", HOME=str(tmp_path), PYTHONSTARTUP=str(tmp_path / "startup.py"))
+    # nbclient keeps the history of no kernel that is called python3.
+    kernel(tmp_path, "named", "-m", "ipykernel_launcher", "-f", "{connection_file}")
+    book.page("index", OWN, kernel="named")
+    places = {"HOME": str(tmp_path), "JUPYTER_PATH": str(tmp_path)}
+    build = book.build("-W", PYTHONSTARTUP=str(tmp_path / "startup.py"), **places)
     assert build.status == 0, build.log
-    names, folder, matplotlib = book.output().split("\n")
+    names, folder, matplotlib, history = book.output().split("\n")
     assert names == "[]"
     assert Path(folder).name == "vb-"
     assert matplotlib == "False"
+    assert history == ":memory:"
 
 
 @pytest.mark.parametrize("home", ["file/below", "missing"])
@@ -153,7 +160,7 @@ def test_a_home_folder_that_cannot_be_written(tmp_path: Path, home: str):
     book.page("index", OWN)
     build = book.build("-W", HOME=str(tmp_path / home))
     assert build.status == 0, build.log
-    assert book.output().split("\n")[0::2] == ["[]", "True"]
+    assert book.output().split("\n")[:3:2] == ["[]", "True"]
     assert {path.name for path in tmp_path.iterdir()} >= {"file", "book"}
     assert not (tmp_path / "missing").exists()
 
@@ -272,6 +279,121 @@ def test_what_a_kernel_leaves_is_ended_with_it(monkeypatch: pytest.MonkeyPatch):
     found.ended(12)
     found.close()
     assert said == [b"+12\n", 12, b"-12\n"]
+
+
+@pytest.mark.skipif(quarters.os.name != "posix", reason="no process clears up")
+def test_the_process_that_clears_up_has_no_terminal_and_is_not_missed():
+    found = quarters.Quarters()
+    watcher = found._sentinel
+    assert os.getsid(watcher.pid) == watcher.pid
+    watcher.kill()
+    watcher.wait()
+    found.started(1)  # there is nobody to tell
+    found.close()
+    assert not found.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "module", "sockets", "expected"),
+    [
+        ("auto", "ipykernel_launcher", True, "ipc"),
+        ("auto", "bash_kernel", True, "tcp"),
+        ("auto", "ipykernel_launcher", False, "tcp"),
+        ("ipc", "bash_kernel", True, "ipc"),
+        ("tcp", "ipykernel_launcher", True, "tcp"),
+    ],
+)
+def test_how_a_kernel_talks(wanted: str, module: str, sockets: bool, expected: str):
+    ours = quarters.Quarters()
+    ours.sockets = sockets
+    manager = managers.BookKernelManager(quarters=ours, wanted=wanted)
+    files = []
+    for _ in range(2):
+        manager._take_address(KernelSpec(argv=["python", "-m", module]))
+        files.append(Path(manager.connection_file))
+        assert manager.transport == expected
+        assert (manager.ip == str(files[-1].with_suffix(""))) is (expected == "ipc")
+    ours.close()
+    assert {path.parent for path in files} == {ours.path}
+    assert {path.suffix for path in files} == {".json"}
+    assert len({*files}) == 2
+
+
+class Silent:
+    """What stands for a client of a kernel that says nothing."""
+
+    def __init__(self) -> None:
+        self.shell_channel = SimpleNamespace(stop=lambda: self.said.append("stopped"))
+        self.said: list[object] = []
+
+    def start_channels(self, **channels: bool) -> None:
+        self.said.append(channels)
+
+    def kernel_info(self) -> None:
+        self.said.append("asked")
+
+    async def get_shell_msg(self, timeout: float) -> None:
+        self.said.append(timeout)
+        raise Empty
+
+
+@pytest.mark.parametrize(
+    ("alive", "told"),
+    [([True, True, True], "no answer in 60 seconds"), ([True, False], "it ended before")],
+)
+def test_a_kernel_is_waited_for_while_it_lives_and_no_longer_than_a_minute(
+    monkeypatch: pytest.MonkeyPatch, alive: list[bool], told: str
+):
+    client, states, times = Silent(), iter(alive), iter([0.0, 30.0, 60.0, 60.1])
+
+    async def is_alive(manager: object) -> bool:
+        return next(states)
+
+    monkeypatch.setattr(managers, "monotonic", lambda: next(times))
+    monkeypatch.setattr(managers.BookKernelManager, "client", lambda manager: client)
+    monkeypatch.setattr(managers.BookKernelManager, "is_alive", is_alive)
+    with pytest.raises(RuntimeError, match=told):
+        asyncio.run(managers.BookKernelManager()._answer())
+    assert next(states, None) is None
+    shell_only = dict.fromkeys(["iopub", "stdin", "hb", "control"], False)
+    assert client.said == [shell_only, "asked", *[0.2] * len(alive), "stopped"]
+
+
+def test_a_kernel_is_under_watch_until_it_has_ended(monkeypatch: pytest.MonkeyPatch):
+    ours, ended, states = quarters.Quarters(), [], iter([True, False])
+
+    async def is_alive(manager: object) -> bool:
+        return next(states)
+
+    monkeypatch.setattr(managers.BookKernelManager, "is_alive", is_alive)
+    monkeypatch.setattr(ours, "ended", ended.append)
+    manager = managers.BookKernelManager(quarters=ours)
+    manager._pid = 12
+    for told in ([], [12], [12]):
+        asyncio.run(manager._after_end())
+        assert ended == told
+    ours.close()
+
+
+def test_what_builds_have_made_is_not_noted(tmp_path: Path):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "book")
+    app = app_with("auto")
+    names = ("out", "doctrees", "outputs", "cache")
+    out, doctrees, outputs, cache = (str(tmp_path / "link" / name) for name in names)
+    app.srcdir, app.outdir, app.doctreedir = tmp_path / "link", out, doctrees
+    execution = SimpleNamespace(output_folder=outputs, execution_cache_path=cache)
+    app.env = SimpleNamespace(mystnb_config=execution)
+    kernels = build_module.Kernels(app)
+    found = kernels.environment(tmp_path / "k1.log")
+    kernels.close()
+    folders = [str(tmp_path / name) for name in ("link", "book")]
+    assert json.loads(found[quarters.VARIABLE]) == {
+        "log": str(tmp_path / "k1.log"),
+        "sources": folders,
+        "ignored": [f"{folder}/{name}" for name in names for folder in folders],
+    }
+    assert found["JUPYTER_RUNTIME_DIR"] != str(tmp_path)
 
 
 def app_with(transport: str) -> Any:
