@@ -100,7 +100,7 @@ def kind_of(value: object) -> Kind:
 
 
 def _code(function: Callable[..., object]) -> CodeType:
-    code: CodeType = inspect.unwrap(getattr(function, "__func__", function)).__code__  # type: ignore[attr-defined]
+    code: CodeType = inspect.unwrap(getattr(function, "__func__", function)).__code__
     return code
 
 
