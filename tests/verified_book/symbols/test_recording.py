@@ -54,8 +54,8 @@ def test_methods_and_wrapped_functions_are_known():
     layer = Scale(1.0)
     assert record(lambda: layer.forward(np.ones(2)), layer.forward).kinds["size"]
 
-    def wrapped(x):
-        return inner(x)
+    def wrapped(*arguments):
+        return inner(*arguments)
 
     wrapped.__wrapped__ = inner
     assert record(lambda: wrapped(1), wrapped).kinds["x"] == [{"type": "int"}]
