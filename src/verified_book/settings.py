@@ -208,6 +208,17 @@ LIVE = (
     ),
 )
 
+SYMBOLS = (
+    Setting(
+        "verified_book_symbols",
+        "equation-code",
+        (str,),
+        "env",
+        "The class of containers that hold an equation and its source, whose symbols and variables "
+        "the directive `symbols` ties.",
+    ),
+)
+
 PARALLEL = (
     Setting(
         "verified_book_jobs",

@@ -32,10 +32,14 @@ _FORMULA = re.compile(
     r'(?:<span class="eqno">.*?</a></span>)?)(?P<tex>[^<]*)(?=</(?P=tag)>)',
     re.DOTALL,
 )
+# What is drawn where it is not the TeX that a reader copies: the same with classes in it.
+_DRAWN = re.compile(r' data-tex="([^"]*)"')
+_SPOKEN = re.compile(r'(<annotation encoding="application/x-tex">).*?(?=</annotation>)', re.DOTALL)
 _DELIMITERS = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$", re.DOTALL)
-_RENDER = """
+_RENDER = r"""
 (formulas) => JSON.stringify(formulas.map(([tex, displayMode]) => {
-  try { return [katex.renderToString(tex, {displayMode, strict: "ignore"}), ""]; }
+  const trust = ({ command }) => command === "\\htmlClass";
+  try { return [katex.renderToString(tex, {displayMode, trust, strict: "ignore"}), ""]; }
   catch (error) { return ["", String(error.message)]; }
 }))
 """
@@ -82,7 +86,8 @@ def typeset(pages: dict[Path, str], site: Path) -> None:
     if not found:
         return
     ordered = sorted(found)
-    rendered = dict(zip(ordered, render(ordered), strict=True))
+    answers = render([(drawn, displayed) for _, displayed, drawn in ordered])
+    rendered = dict(zip(ordered, answers, strict=True))
 
     for file, text in pages.items():
 
@@ -95,20 +100,26 @@ def typeset(pages: dict[Path, str], site: Path) -> None:
                 name = file.relative_to(site).as_posix()
                 logger.warning("%s: KaTeX cannot render %r: %s", name, formula[0], error)
                 return match[0]
-            return match[1] + markup
+            written = html.escape(formula[0], quote=False)
+            markup = _SPOKEN.sub(lambda found: found[1] + written, markup)
+            return _DRAWN.sub("", match[1]) + markup
 
         pages[file] = _FORMULA.sub(put, text)
 
 
-def _formula(match: re.Match[str]) -> tuple[str, bool] | None:
-    """The TeX of what was found, and whether it is displayed."""
-    tex = html.unescape(match["tex"]).strip()
-    if not tex:
-        return None
+def _formula(match: re.Match[str]) -> tuple[str, bool, str] | None:
+    """The TeX of what was found, whether it is displayed, and the TeX of what is drawn."""
+    tex = _undelimited(match["tex"])
+    drawn = _DRAWN.search(match[1])
+    return (tex, match["tag"] == "div", _undelimited(drawn[1]) if drawn else tex) if tex else None
+
+
+def _undelimited(markup: str) -> str:
+    tex = html.unescape(markup).strip()
     delimited = _DELIMITERS.fullmatch(tex)
     if delimited:
         tex = next(group for group in delimited.groups() if group is not None)
-    return tex.strip(), match["tag"] == "div"
+    return tex.strip()
 
 
 def render(formulas: list[tuple[str, bool]]) -> list[tuple[str, str]]:

@@ -1,0 +1,107 @@
+"""Symbols, their variables and their rows in the table: marked together, and told without it."""
+
+import pytest
+
+from tests.site.conftest import DESKTOP, Visit, watch
+
+pytestmark = pytest.mark.xdist_group("site")
+
+# Where each symbol stands: in equations, in sources, and in its row of the table.
+PLACES = """
+() => {
+  const found = {};
+  for (const e of document.querySelectorAll(".symbol")) {
+    const number = e.className.match(/symbol-(\\d+)/)[1];
+    const place = e.closest(".symbols-table") ? "table" : e.closest("pre") ? "source" : "equation";
+    found[number] ??= { equation: 0, source: 0, table: 0 };
+    found[number][place] += 1;
+  }
+  return found;
+}
+"""
+MARKED = """
+() => [...new Set([...document.querySelectorAll(".symbol-marked")]
+  .map((e) => e.className.match(/symbol-(\\d+)/)[1]))]
+"""
+COUNT = "number => document.querySelectorAll('.symbol-marked.symbol-' + number).length"
+
+
+@pytest.fixture(scope="module")
+def with_symbols(pages):
+    """The pages with a table of symbols."""
+    return [name for name, soup in pages.items() if soup.select_one(".symbols-table")]
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport=DESKTOP)
+    page = context.new_page()
+    said = Visit()
+    watch(page, said, "file:")
+    yield page
+    context.close()
+    assert said.messages == []
+    assert said.refused == []
+
+
+def test_each_symbol_stands_in_equation_source_and_table(page, html, with_symbols):
+    assert len(with_symbols) > 1
+    for name in with_symbols:
+        page.goto((html / name).as_uri())
+        places = page.evaluate(PLACES)
+        assert places, name
+        for number, found in places.items():
+            assert all(found.values()), (name, number, found)
+
+
+def test_the_keyboard_marks_all_places_of_a_symbol(page, html, with_symbols):
+    for name in with_symbols:
+        page.goto((html / name).as_uri())
+        places = page.evaluate(PLACES)
+        for button in page.locator("button.symbol").all():
+            button.focus()
+            (number,) = page.evaluate(MARKED)
+            assert page.evaluate(COUNT, number) == sum(places[number].values()), name
+            button.evaluate("button => button.blur()")
+            assert page.evaluate(MARKED) == [], name
+
+
+def test_a_symbol_that_is_pointed_at_is_marked_and_a_clicked_one_stays(page, html, with_symbols):
+    for name in with_symbols:
+        page.goto((html / name).as_uri())
+        for kind in (".katex .symbol", "pre .symbol"):
+            there = page.locator(f".equation-code {kind}").first
+            there.hover()
+            (number,) = page.evaluate(MARKED)
+            assert number in there.get_attribute("class"), name
+            page.mouse.move(0, 0)
+            assert page.evaluate(MARKED) == [], name
+        there.click()
+        page.mouse.move(0, 0)
+        assert page.evaluate(MARKED) == [number], name
+        pressed = page.locator('button.symbol[aria-pressed="true"]')
+        assert f"symbol-{number}" in pressed.first.get_attribute("class"), name
+        page.keyboard.press("Escape")
+        assert page.evaluate(MARKED) == [], name
+        assert pressed.count() == 0, name
+
+
+def test_marks_are_not_printed(page, html, with_symbols):
+    page.goto((html / with_symbols[0]).as_uri())
+    button = page.locator("button.symbol").first
+    button.click()
+    shadow = "e => getComputedStyle(e).boxShadow"
+    assert button.evaluate(shadow) != "none"
+    page.emulate_media(media="print")
+    assert button.evaluate(shadow) == "none"
+
+
+def test_the_table_tells_the_shapes_without_scripts(pages, with_symbols):
+    for name in with_symbols:
+        for row in pages[name].select(".symbols-table tbody tr"):
+            _, code, *_ = row.select("td")
+            if code.select(".symbol"):
+                assert code.select("p")[-1].select_one("code"), name
+                assert not code.select("p")[-1].select(".symbol"), name
+        head = pages[name].select_one(".symbols-table thead .symbols-sizes")
+        assert head.get_text().startswith(("float", "int")), name
