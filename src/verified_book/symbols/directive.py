@@ -159,14 +159,14 @@ class _Table:
         usual = dtypes.most_common(1)[0][0] if dtypes else ""
         for row, each in zip(self.rows, told, strict=True):
             if each:
-                row.node[1] += _paragraph(list(dict.fromkeys(each)), usual)
+                _of_variables(row.node).append(_paragraph(list(dict.fromkeys(each)), usual))
         shown = ", ".join(shape.strip("(,)") for each in told for shape, _ in each).split(", ")
         axes = ", ".join(f"{name} {size}" for name, size in sizes.items() if name in shown)
         if usual:
             words = f"{usual}; {axes}" if axes else usual
             head = nodes.inline("", words, classes=["symbols-sizes"])
             for top in self.box.findall(nodes.thead):
-                top[0][1] += nodes.paragraph("", "", head)
+                _of_variables(top).append(nodes.paragraph("", "", head))
 
     def _told(
         self, name: str, kinds: dict[str, list[Kind]], sizes: dict[str, int]
@@ -191,6 +191,11 @@ class _Table:
         names = {size: axis for axis, size in sizes.items()}
         axes = [names.get(size, str(size)) for size in kind["shape"]]
         return f"({', '.join(axes)}{',' if len(axes) == 1 else ''})", str(kind["dtype"])
+
+
+def _of_variables(row: nodes.Element) -> nodes.entry:
+    """The cell of a row, or of the heading, that is about variables."""
+    return list(row.findall(nodes.entry))[1]
 
 
 def _paragraph(told: list[tuple[str, str]], usual: str) -> nodes.paragraph:
