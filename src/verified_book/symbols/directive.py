@@ -69,7 +69,7 @@ def _recorded(check: PageCheck) -> tuple[dict[str, list[Kind]], dict[str, int]]:
         for output in cell.outputs:
             found = output.get("metadata", {}).get("symbols")
             if found:
-                sizes |= found["sizes"]
+                sizes |= dict(found["sizes"])
                 for name, several in found["kinds"].items():
                     known = kinds.setdefault(name, [])
                     known += [dict(kind) for kind in several if kind not in known]

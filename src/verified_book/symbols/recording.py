@@ -25,7 +25,8 @@ class Recorded:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         text = f"recorded: {', '.join(self.kinds)}"
-        about = {"kinds": dict(self.kinds), "sizes": dict(self.sizes)}
+        # Pairs, since a notebook on disk has the keys of a dict in the order of the alphabet.
+        about = {"kinds": dict(self.kinds), "sizes": [list(pair) for pair in self.sizes.items()]}
         return {"text/plain": text}, {"symbols": about}
 
 

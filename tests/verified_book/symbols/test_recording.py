@@ -1,5 +1,6 @@
 """What a cell records of the variables of a function."""
 
+import json
 import sys
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ def test_variables_attributes_and_the_result_are_recorded():
         "self.factor": [{"type": "float"}],
     }
     _, about = found._repr_mimebundle_()
-    assert about == {"symbols": {"kinds": found.kinds, "sizes": {"n": 3}}}
+    assert about == {"symbols": {"kinds": found.kinds, "sizes": [["n", 3]]}}
 
 
 def test_a_name_has_a_kind_for_each_function_unless_it_is_given():
@@ -72,6 +73,12 @@ def test_who_profiles_goes_on():
         assert sys.getprofile() is profile
     finally:
         sys.setprofile(None)
+
+
+def test_axes_keep_their_order_on_the_disk():
+    _, about = record(lambda: None, seq=4, batch=3)._repr_mimebundle_()
+    on_disk = json.loads(json.dumps(about, sort_keys=True))
+    assert on_disk["symbols"]["sizes"] == [["seq", 4], ["batch", 3]]
 
 
 def test_sizes_that_shapes_could_not_tell_apart_are_refused():
