@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from IPython.core.inputtransformer2 import TransformerManager
+
 SEEDS = {"manual_seed", "seed", "default_rng"}
 """Functions and methods whose first argument is a seed."""
 
@@ -73,7 +75,9 @@ def moved(code: str, shift: int, name: str = "<cell>") -> tuple[Any, Any | None]
     Its source can be had by `inspect`, as in a notebook.
     """
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-    tree = _Moved(shift).visit(ast.parse(code))
+    manager: Any = TransformerManager  # untyped
+    plain = manager().transform_cell(code)  # a magic, as %pip, is a call
+    tree = _Moved(shift).visit(ast.parse(plain))
     last = None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)

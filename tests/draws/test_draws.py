@@ -51,6 +51,10 @@ def test_printed_tensors_may_differ_and_errors_may_be_meant():
     assert found("raise ValueError('meant')", raises=True) == []
 
 
+def test_a_magic_that_is_not_reached_is_no_error():
+    assert found("install = False\nif install:\n    %pip install torch") == []
+
+
 def test_the_source_of_a_cell_can_be_had():
     code = "import inspect\ndef f():\n    return 1\nassert 'return 1' in inspect.getsource(f)"
     assert found(code) == []
