@@ -123,7 +123,13 @@ def watch(page: Page, visit: Visit, address: str) -> None:
             response.status >= 400 and visit.refused.append(f"{response.status} {response.url}")
         ),
     )
-    page.on("requestfailed", lambda request: visit.refused.append(f"failed {request.url}"))
+    page.on(
+        "requestfailed",
+        lambda request: (
+            # Broken off by the browser, as the icon of a page that was left at once.
+            request.failure == "net::ERR_ABORTED" or visit.refused.append(f"failed {request.url}")
+        ),
+    )
 
 
 @pytest.fixture(scope="session")
