@@ -25,22 +25,28 @@ def places(source: str, variable: str) -> list[tuple[int, int]]:
 
 
 def marked(markup: str, variables: Iterable[tuple[str, int]]) -> str:
-    """The markup of a source, in which each variable is in a span that has a class.
+    """The markup of a source, in which each variable is in a span that has classes.
 
     Args:
         markup: What Pygments has made of the source, within its `pre`.
-        variables: The name of each, and the number that its class has.
+        variables: Names, each with the number of a symbol; the variable of several has a class of
+            each.
 
     Examples:
         >>> marked("<b>y</b> = <b>x</b>", [("x", 3)])
         '<b>y</b> = <span class="symbol symbol-3"><b>x</b></span>'
+        >>> marked("x", [("x", 3), ("x", 5)])
+        '<span class="symbol symbol-3 symbol-5">x</span>'
     """
     pieces = _PIECE.findall(markup)
     shown = [place for place, piece in enumerate(pieces) if not _is_tag(piece)]
     text = "".join(html.unescape(pieces[place])[:1] for place in shown)
     before: dict[int, str] = defaultdict(str)
     after: dict[int, str] = defaultdict(str)
-    for variable, number in sorted(variables, key=lambda each: len(each[0])):  # the outer one last
+    classes: dict[str, str] = defaultdict(lambda: "symbol")
+    for variable, number in variables:
+        classes[variable] += f" symbol-{number}"
+    for variable in sorted(classes, key=len):  # the outer one last
         for start, end in places(text, variable):
             first, last = shown[start], shown[end - 1]
             while first and _is_tag(pieces[first - 1]) and not pieces[first - 1].startswith("</"):
@@ -50,7 +56,7 @@ def marked(markup: str, variables: Iterable[tuple[str, int]]) -> str:
                 last += 1
                 opened += _depth(pieces[last])
             if opened == 0:
-                before[first] = f'<span class="symbol symbol-{number}">{before[first]}'
+                before[first] = f'<span class="{classes[variable]}">{before[first]}'
                 after[last] += "</span>"
     return "".join(before[n] + piece + after[n] for n, piece in enumerate(pieces))
 

@@ -2,39 +2,43 @@
 // while one of them is pointed at or has the focus, or since one was clicked.
 (function () {
   "use strict";
-  var pinned = null;
+  var pinned = [];
 
   function each(found, act) {
     Array.prototype.forEach.call(found, act);
   }
 
-  function number(element) {
-    var found = element && /(?:^| )symbol-(\d+)/.exec(element.className);
-    return found ? found[1] : null;
+  // The numbers of an element: a variable may be that of several symbols.
+  function numbers(element) {
+    return (element && element.className.match(/\bsymbol-\d+\b/g)) || [];
   }
 
   function around(event) {
     var target = event.target;
-    return number(target && target.closest ? target.closest(".symbol") : null);
+    return numbers(target && target.closest ? target.closest(".symbol") : null);
+  }
+
+  function isOf(element, wanted) {
+    return numbers(element).some(function (one) { return wanted.indexOf(one) >= 0; });
   }
 
   function mark(wanted) {
     each(document.querySelectorAll(".symbol"), function (element) {
-      element.classList.toggle("symbol-marked", wanted !== null && number(element) === wanted);
+      element.classList.toggle("symbol-marked", isOf(element, wanted));
     });
   }
 
   function pin(wanted) {
     pinned = wanted;
     each(document.querySelectorAll("button.symbol"), function (button) {
-      button.setAttribute("aria-pressed", String(wanted !== null && number(button) === wanted));
+      button.setAttribute("aria-pressed", String(isOf(button, wanted)));
     });
     mark(pinned);
   }
 
   function show(event) {
     var pointed = around(event);
-    mark(pointed === null ? pinned : pointed);
+    mark(pointed.length ? pointed : pinned);
   }
 
   // The names of variables in the table are what a keyboard reaches.
@@ -53,9 +57,9 @@
   document.addEventListener("focusout", function () { mark(pinned); });
   document.addEventListener("click", function (event) {
     var clicked = around(event);
-    if (clicked !== null) pin(clicked === pinned ? null : clicked);
+    if (clicked.length) pin(clicked.join() === pinned.join() ? [] : clicked);
   });
   document.addEventListener("keydown", function (event) {
-    if (event.key === "Escape" && pinned !== null) pin(null);
+    if (event.key === "Escape" && pinned.length) pin([]);
   });
 })();
