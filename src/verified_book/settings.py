@@ -206,6 +206,14 @@ LIVE = (
         "The figures that a reader moves: the scripts that each needs, from the site's `_static` "
         "folder, in the order in which they are loaded.",
     ),
+    Setting(
+        "verified_book_live_inline",
+        50_000,
+        (int,),
+        "html",
+        "So many characters of a figure's data a page may hold. Longer ones get a file of their "
+        "own, which is loaded when a reader starts the figure.",
+    ),
 )
 
 SYMBOLS = (

@@ -1,6 +1,8 @@
 """Figures that a reader moves: what they compute is torch's, and they move anywhere."""
 
+import math
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -16,12 +18,14 @@ from transformer_layers import (
     GPT2,
     GPT2Config,
     LayerNorm,
+    Tokenizer,
     attention_weights,
     dropout,
     next_token_distribution,
     sinusoidal_positions,
     soft_threshold,
 )
+from transformer_layers.gpt2.byte_pairs import train
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -32,6 +36,7 @@ INPUTS = 200
 PAGES = {
     "attention_heads": "one_page.html",
     "cache": "gpt2/generation.html",
+    "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
     "ladder": "gpt2/equality.html",
     "penalties": "normalization/penalties.html",
@@ -169,6 +174,26 @@ def counted(prompt: int, rounds: int, cached: bool) -> torch.Tensor:
     return torch.tensor(counts, dtype=torch.float64)
 
 
+def looks(model: GPT2, ids: torch.Tensor) -> torch.Tensor:
+    """Where each head of each block looks from the last position."""
+    seen: list[torch.Tensor] = []
+    hooks = [
+        block.attn.c_attn.register_forward_hook(lambda _, inputs, output: seen.append(output))
+        for block in model.h
+    ]
+    model(ids)
+    for hook in hooks:
+        hook.remove()
+    rows = []
+    for packed_heads in seen:
+        query, keys, _ = (
+            each.unflatten(-1, (model.config.n_head, -1)).transpose(-2, -3)
+            for each in packed_heads.view(len(ids), -1).chunk(3, dim=-1)
+        )
+        rows.append(attention_weights(query[:, -1:], keys)[:, 0])
+    return torch.cat(rows)
+
+
 def rising() -> tuple[Any, ...]:
     noise = torch.rand(20, dtype=torch.float64)
     noise[0] = 0.0
@@ -180,7 +205,105 @@ def first_above(errors: torch.Tensor, noise: torch.Tensor, times: float) -> torc
     return above.argmax() if above.any() else torch.tensor(-1)
 
 
+def packed(model: GPT2) -> tuple[str, list[Any], dict[str, Any]]:
+    """A model as a page has it."""
+    weights, config = model.state_dict(), model.config
+    numbers = torch.cat([weight.flatten() for weight in weights.values()])
+    sizes = {
+        "vocabulary": config.vocab_size,
+        "positions": config.n_positions,
+        "blocks": config.n_layer,
+        "heads": config.n_head,
+        "width": config.n_embd,
+        "eps": config.layer_norm_epsilon,
+    }
+    shapes = [[name, list(weight.shape)] for name, weight in weights.items()]
+    return b64encode(numbers.numpy().tobytes()).decode(), shapes, sizes
+
+
+def handed_over(weights: str, shapes: list[Any], sizes: dict[str, Any]) -> GPT2:
+    """The model that a page was handed, in torch."""
+    config = GPT2Config(
+        vocab_size=sizes["vocabulary"],
+        n_positions=sizes["positions"],
+        n_embd=sizes["width"],
+        n_layer=sizes["blocks"],
+        n_head=sizes["heads"],
+        layer_norm_epsilon=sizes["eps"],
+    )
+    numbers = torch.frombuffer(bytearray(b64decode(weights)), dtype=torch.float32)
+    parts = numbers.split([math.prod(shape) for _, shape in shapes])
+    model = GPT2(config).eval().requires_grad_(False)
+    model.load_state_dict(
+        {name: part.view(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
+    )
+    return model
+
+
+def any_model() -> tuple[Any, ...]:
+    heads = one_of(1, 2, 3)
+    config = GPT2Config(
+        vocab_size=11,
+        n_positions=8,
+        n_embd=heads * one_of(1, 4),
+        n_layer=one_of(1, 2),
+        n_head=heads,
+        layer_norm_epsilon=one_of(1e-5, 1e-2),
+    )
+    model = GPT2(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=uniform(0.1, 1))
+    return *packed(model), torch.randint(11, (one_of(1, 2, 8),))
+
+
+ALPHABET = " \t\n\u3000\u0085\ufeff\x1cabcé1²٣'.-�🗝ß中ﬁ"
+
+
+@cache
+def small_tokenizer() -> tuple[Tokenizer, list[str], list[list[str]]]:
+    texts = ["the key's under the box, isn't it? 12 naïve 🗝🗝 keys  中文中文"] * 3
+    vocabulary, merges = train(texts, 290)
+    vocabulary["<|endoftext|>"] = len(vocabulary)
+    return Tokenizer(vocabulary, merges), sorted(vocabulary, key=vocabulary.get), merges
+
+
+def any_text() -> tuple[Any, ...]:
+    _, vocabulary, merges = small_tokenizer()
+    text = "".join(one_of(*ALPHABET, " the", " keys", "'s", "  ") for _ in range(12))
+    return text, vocabulary, merges
+
+
 COMPUTED = {
+    "gpt2": Computed(
+        any_model,
+        "(weights, shapes, sizes, ids) =>"
+        " live.gpt2(live.unpacked(weights, shapes), sizes, ids).logits",
+        lambda *handed: handed_over(*handed[:3]).double()(handed[3]),
+    ),
+    "heads": Computed(
+        any_model,
+        "(weights, shapes, sizes, ids) => live.gpt2(live.unpacked(weights, shapes), sizes, ids)"
+        ".heads.map((head) => head.weights[ids.length - 1])",
+        lambda *handed: looks(handed_over(*handed[:3]).double(), handed[3]),
+    ),
+    "gelu": Computed(
+        lambda: (normal(9),),
+        "(x) => x.map(live.gelu)",
+        lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    ),
+    "encode": Computed(
+        any_text,
+        "live.encode",
+        lambda text, *_: small_tokenizer()[0].encode(text).double(),
+    ),
+    "decode": Computed(
+        lambda: (torch.randint(len(small_tokenizer()[1]), (9,)), small_tokenizer()[1]),
+        "(ids, vocabulary) => [...live.decode(ids, vocabulary)].map((c) => c.codePointAt(0))",
+        lambda ids, _: torch.tensor(
+            [ord(character) for character in small_tokenizer()[0].decode(ids)]
+        ).double(),
+    ),
     "cache": Computed(
         lambda: (one_of(*range(1, 9)), one_of(*range(1, 9)), one_of(True, False)),
         "live.positionsComputed",
@@ -278,13 +401,17 @@ def name(request):
 
 @pytest.fixture
 def opened(browser, html, name):
-    """The page of a figure, opened from its file, with what its console says."""
+    """The page of a figure, opened from its file and started, with what its console says."""
     context = browser.new_context(viewport=DESKTOP)
     page = context.new_page()
     said = Visit()
     watch(page, said, "file:")
     page.goto((html / PAGES[name]).as_uri())
-    yield page.locator(f'.live-figure[data-live="{name}"]')
+    figure = page.locator(f'.live-figure[data-live="{name}"]')
+    if figure.locator(".live-offer").count():
+        figure.locator(".live-offer button").press("Enter")
+        figure.locator(".live-moving").wait_for()
+    yield figure
     context.close()
     assert said.messages == []
     assert said.refused == []
@@ -304,7 +431,7 @@ def picture(figure):
 def test_every_control_changes_the_picture_by_keyboard_alone(opened):
     controls = opened.locator(".live-moving :is(input, select, button)")
     keys = {"range": ("Home", "End"), "checkbox": ("Space",), "number": ("ArrowUp",)}
-    keys |= {"select-one": ("ArrowDown",), "button": ("Enter",)}
+    keys |= {"select-one": ("ArrowDown",), "button": ("Enter",), "text": ("x",)}
     moved = set()
     there_and_back = [*range(controls.count()), *reversed(range(controls.count()))]
     for i in there_and_back:  # a button that leads back to the start changes nothing there
@@ -364,7 +491,9 @@ def test_nothing_is_cut_on_the_narrowest_screen(opened):
 
 def test_the_start_is_what_the_layers_give(opened, name):
     """To the decimals that are shown: what the page was handed, in our layers."""
-    data = opened.locator("script").evaluate("script => JSON.parse(script.textContent)")
+    data = opened.locator("script").evaluate(
+        "script => script.textContent ? JSON.parse(script.textContent) : VerifiedBook.arrived"
+    )
     read = opened.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
     none, minus = "\N{EN DASH}", "\N{MINUS SIGN}"
     shown = [0.0 if text == none else float(text.replace(minus, "-")) for text in read]
@@ -382,6 +511,9 @@ def test_the_start_is_what_the_layers_give(opened, name):
     elif name == "attention_heads":
         rows = torch.tensor([head["products"][-1] for head in data["heads"]], dtype=torch.float64)
         expected = (rows / data["width"] ** 0.5).softmax(-1).flatten()
+    elif name == "gpt2":
+        logits = model_of(data)(tokenizer_of(data).encode(data["prompt"]))
+        expected = logits[-1].softmax(-1).topk(len(shown)).values.double()
     elif name == "dropout":
         x, draws = (torch.tensor(data[key], dtype=torch.float64) for key in ("x", "draws"))
         expected = torch.where(draws >= 0.25, x / 0.75, 0.0)
@@ -396,12 +528,46 @@ def test_the_start_is_what_the_layers_give(opened, name):
     torch.testing.assert_close(found, expected, rtol=0, atol=0.005 + 1e-9)
 
 
+def tokenizer_of(data: dict[str, Any]) -> Tokenizer:
+    vocabulary = {token: i for i, token in enumerate(data["vocabulary"])}
+    return Tokenizer(vocabulary, [tuple(pair) for pair in data["merges"]])
+
+
+def model_of(data: dict[str, Any]) -> GPT2:
+    return handed_over(data["weights"], data["shapes"], data["sizes"])
+
+
+@pytest.mark.parametrize("name", ["gpt2"], indirect=True)
+def test_the_model_in_the_page_says_what_torch_says_of_any_text(opened):
+    data = opened.evaluate("() => VerifiedBook.arrived")
+    model, tokenizer = model_of(data), tokenizer_of(data)
+    torch.manual_seed(0)
+    words = ["the", "box", "keys", "near", "under", "is", "old", ".", "Straße", "🗝", "12"]
+    texts = [
+        " ".join(words[i] for i in torch.randint(len(words), (1 + n % 12,))) for n in range(INPUTS)
+    ]
+    found = opened.evaluate(
+        """(figure, texts) => texts.map((text) => {
+          const { arrived, live } = VerifiedBook;
+          const ids = live.encode(text, arrived.vocabulary, arrived.merges);
+          const weights = live.unpacked(arrived.weights, arrived.shapes);
+          return live.gpt2(weights, arrived.sizes, ids).logits;
+        })""",
+        texts,
+    )
+    for text, logits in zip(texts, found, strict=True):
+        ours = torch.tensor(logits)
+        torch.testing.assert_close(ours, model(tokenizer.encode(text)), rtol=1e-5, atol=1e-5)
+
+
 def test_only_pages_with_a_figure_load_its_scripts(pages):
     shown = {}
     for page, soup in pages.items():
         names = {figure["data-live"] for figure in soup.select(".live-figure")}
         sources = [script["src"].partition("?")[0] for script in soup.select("script[src]")]
         loaded = {Path(source).stem for source in sources if "live" in source}
-        assert loaded - {"softmax"} == (names | {SHARED.stem} if names else set()), page
+        assert loaded - {"softmax", "byte_pairs"} == (names | {SHARED.stem} if names else set()), (
+            page
+        )
         shown |= dict.fromkeys(names, page)
     assert shown == PAGES

@@ -47,3 +47,22 @@ def test_a_figure_that_nothing_draws_is_named(tmp_path):
     said = sphinx_build(tmp_path, CONF, pages, status=1).log
     assert "one" in said
     assert "no figure is named 'card'; there are coin, dice. Remedy: name its scripts in" in said
+
+
+def test_large_data_get_a_file_of_their_own(tmp_path):
+    data = '<script type="application/json">{}</script>'
+    figure = '.. raw:: html\n\n   <div class="live-figure" data-live="dice">{}</div>\n\n'
+    small, large = "[1]", '["' + 40 * "6" + '"]'
+    pages = PAGES | {
+        "index.rst": "Index\n=====\n\n.. toctree::\n\n   one\n   in/deep\n",
+        "one.rst": "One\n===\n\n" + figure.format(data.format(small)),
+        "in/deep.rst": "Deep\n====\n\n" + figure.format(data.format(large)),
+    }
+    del pages["both.rst"]
+    build = sphinx_build(tmp_path, CONF + "verified_book_live_inline = 40\n", pages)
+    assert data.format(small) in build.site.joinpath("one.html").read_text()
+    deep = build.site.joinpath("in/deep.html").read_text()
+    assert large not in deep
+    assert 'data-source="../_static/live_data/in-deep-1.js" data-size="0 KB"' in deep
+    file = build.site / "_static/live_data/in-deep-1.js"
+    assert file.read_text() == f"VerifiedBook.arrived={large};\n"

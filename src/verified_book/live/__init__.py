@@ -3,10 +3,12 @@
 A cell ends in `verified_book.figures.live`, which names the figure and hands over its data. The
 option `verified_book_live` says which scripts each figure needs, from the site's `_static` folder.
 They are loaded by the pages that show the figure and by no other; the still picture stays in print
-and where no script runs.
+and where no script runs. Data of more than `verified_book_live_inline` characters get a file of
+their own, which a reader's click loads.
 """
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 SCRIPT = "verified_book_live.js"
+_DATA = re.compile(r'<script type="application/json">([^<]*)</script>')
 _FIGURE = re.compile(r'<div class="live-figure" data-live="([^"]*)"')
 
 
@@ -56,6 +59,36 @@ def load_where_shown(
         app.add_js_file(script, loading_method="defer")
 
 
+def set_apart(
+    app: "Sphinx",
+    pagename: str,
+    templatename: str,
+    context: dict[str, Any],
+    doctree: "nodes.document | None",
+) -> None:
+    """Writes a figure's data to a file of its own, where the page would grow too large with it."""
+    if app.builder.format != "html" or "live-figure" not in (context.get("body") or ""):
+        return
+    number = 0
+
+    def moved(found: re.Match[str]) -> str:
+        nonlocal number
+        data = found[1]
+        if len(data) <= app.config.verified_book_live_inline:
+            return found[0]
+        number += 1
+        name = f"_static/live_data/{pagename.replace('/', '-')}-{number}.js"
+        file = Path(app.outdir, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"VerifiedBook.arrived={data};\n", encoding="utf-8")
+        source, size = context["pathto"](name, resource=True), f"{round(len(data) / 1000)} KB"
+        return (
+            f'<script type="application/json" data-source="{source}" data-size="{size}"></script>'
+        )
+
+    context["body"] = _DATA.sub(moved, context["body"])
+
+
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the option; scripts are added as each page is written."""
     from verified_book import __version__, settings
@@ -66,4 +99,5 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     app.connect("config-inited", load_nowhere)
     offer_static_files(app, __file__)
     app.connect("html-page-context", load_where_shown)
+    app.connect("html-page-context", set_apart)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

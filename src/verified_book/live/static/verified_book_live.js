@@ -16,11 +16,11 @@
     return made;
   }
 
-  function Figure(place) {
+  function Figure(place, data) {
     count += 1;
     this.place = place;
     this.name = "live-" + count;
-    this.data = JSON.parse(place.querySelector("script").textContent);
+    this.data = data;
     this.controls = element("div", { "class": "live-controls" });
     this.stage = element("div", { "class": "live-stage" });
     this.status = element("p", { "class": "live-says", role: "status" });
@@ -80,6 +80,16 @@
     return function () { return Number(control.value); };
   };
 
+  // A line to write in: its value is the text.
+  Figure.prototype.text = function (label, value) {
+    var control = this.control(label, element("input", {
+      type: "text", id: this.id(), value: value, autocomplete: "off", spellcheck: "false",
+    }));
+    var read = function () { return control.value; };
+    read.set = function (text) { control.value = text; };
+    return read;
+  };
+
   Figure.prototype.button = function (label, act) {
     var figure = this;
     var button = element("button", { type: "button", "class": "live-button" }, label);
@@ -105,7 +115,7 @@
       var number = element("td", { "class": "live-number" });
       var cell = element("td", { "class": "live-room", "aria-hidden": "true" }, bar);
       var head = element("th", { scope: "row" }, name);
-      return { row: element("tr", {}, [head, cell, number]), bar: bar, number: number };
+      return { row: element("tr", {}, [head, cell, number]), head: head, bar: bar, number: number };
     });
     var empty = element("td", { "aria-hidden": "true" });
     var top = element("tr", {}, [
@@ -116,7 +126,7 @@
       element("thead", {}, top),
       element("tbody", {}, bars.map(function (bar) { return bar.row; })),
     ]));
-    return function (values, words) {
+    return function (values, words, names) {
       values.forEach(function (value, i) {
         var inside = Math.min(Math.max(value, low), high);
         var zero = Math.min(Math.max(0, low), high);
@@ -126,6 +136,7 @@
         bars[i].bar.style.width = 100 * (to - from) + "%";
         bars[i].number.textContent = words ? words[i] : VerifiedBook.written(value, 2);
         bars[i].row.classList.toggle("live-none", value === 0);
+        if (names) bars[i].head.textContent = names[i];
       });
     };
   };
@@ -173,15 +184,45 @@
     cell.classList.toggle("live-none", !allowed);
   };
 
+  function begin(place, make, data) {
+    var figure = new Figure(place, data);
+    make(figure);
+    var parts = [figure.controls, figure.stage, figure.status];
+    place.appendChild(element("div", { "class": "live-moving" }, parts));
+    place.classList.add("live-on");
+  }
+
+  // Data that are too large for the page come from a file of their own, when a reader asks: a script,
+  // which pages that are opened as files may load, too.
+  function offer(place, source, size, act) {
+    var button = element("button", { type: "button", "class": "live-button" }, "Start it here (" + size + ")");
+    var said = element("span", { role: "status" });
+    button.addEventListener("click", function () {
+      var script = element("script", { src: source });
+      button.disabled = true;
+      script.onload = function () {
+        offered.remove();
+        act(VerifiedBook.arrived);
+        place.querySelector(".live-moving :is(input, select, button)").focus();
+      };
+      script.onerror = function () {
+        button.disabled = false;
+        said.textContent = " " + source.split("/").pop() + " could not be loaded. Try again.";
+      };
+      document.head.appendChild(script);
+    });
+    var offered = element("p", { "class": "live-offer" }, [button, said]);
+    place.appendChild(offered);
+  }
+
   // Puts a figure in the place of each still picture that has its name.
   VerifiedBook.figure = function (name, make) {
     var places = document.querySelectorAll('.live-figure[data-live="' + name + '"]');
     Array.prototype.forEach.call(places, function (place) {
-      var figure = new Figure(place);
-      make(figure);
-      var parts = [figure.controls, figure.stage, figure.status];
-      place.appendChild(element("div", { "class": "live-moving" }, parts));
-      place.classList.add("live-on");
+      var script = place.querySelector("script");
+      var source = script.getAttribute("data-source");
+      if (!source) begin(place, make, JSON.parse(script.textContent));
+      else offer(place, source, script.getAttribute("data-size"), function (data) { begin(place, make, data); });
     });
   };
 })();
