@@ -39,7 +39,7 @@ class Unseen:
         return re.search(self.words, text, flags=re.IGNORECASE) is not None
 
 
-COLLECTIONS = ("first", "second")
+COLLECTIONS = ("first", "second", "third")
 VERSIONS: dict[str, Unseen] = {}  # by name
 
 
@@ -52,7 +52,8 @@ def unseen(layer: str, source: str, words: str) -> Callable[[Candidate], Candida
         before = VERSIONS.get(name)
         if before is not None and before.candidate.__qualname__ != candidate.__qualname__:
             raise ValueError(f"there are two versions named {name!r}")
-        collection = "second" if ".second." in candidate.__module__ else "first"
+        folder = candidate.__module__.split(".")[-2]
+        collection = folder if folder in COLLECTIONS else "first"
         VERSIONS[name] = Unseen(layer, name, candidate, source, words, collection)
         return candidate
 

@@ -269,7 +269,11 @@ class TestTheCommand:
         __main__.main()
         printed = capsys.readouterr().out.splitlines()
         counts = [line.partition(", caught")[0] for line in printed if "collection" in line]
-        assert counts == ["first collection: versions: 2", "second collection: versions: 1"]
+        assert counts == [
+            "first collection: versions: 2",
+            "second collection: versions: 1",
+            "third collection: versions: 1",
+        ]
 
     def test_a_file_holds_one_collection(self, monkeypatch, tmp_path, capsys):
         both = str(tmp_path / "both.json")
