@@ -1,13 +1,15 @@
 """Each version of the third collection is wrong: what it does otherwise is shown here."""
 
+import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from tests.unseen import __main__  # noqa: F401, it imports all collections
+from tests.unseen.__main__ import totals
 from tests.unseen.definitions import VERSIONS
 from tests.unseen.demonstrations import assert_shown
 from transformer_layers import GPT2Config, KeyValueCache, padding_mask
@@ -293,3 +295,10 @@ class TestTheVersions:
             others = [each.source for each in VERSIONS.values() if each is not version]
             assert version.source
             assert version.source not in others
+
+
+class TestTheRecord:
+    def test_it_is_of_these_versions(self):
+        record = json.loads(Path(__file__).parent.with_name("third.json").read_text())
+        assert [row["version"] for row in record["versions"]] == list(THIRD)
+        assert record["totals"] == totals(record["versions"])
