@@ -14,6 +14,7 @@ from urllib.parse import urljoin
 from docutils import nodes
 
 from verified_book import __version__
+from verified_book.made_pages import pages_of_objects
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -40,7 +41,8 @@ def describe(
     title = re.sub(r"<[^>]+>", "", context.get("title", "")) or app.config.project
     title = html.unescape(title)
     site = app.config.project
-    text = description(doctree) if doctree is not None else ""
+    text = shortened(context.get("description", ""), _LENGTH)
+    text = text or (description(doctree) if doctree is not None else "")
     text = text or (f"{title}: a page of {site}." if title != site else str(site))
     about = {"og:title": title, "og:description": text, "og:site_name": site}
     about["og:type"] = "website" if pagename == app.config.root_doc else "article"
@@ -87,7 +89,7 @@ def finish(app: "Sphinx", exception: Exception | None) -> None:
     base = app.config.html_baseurl
     if exception is not None or app.builder.format != "html" or not base:
         return
-    names = sorted(app.env.found_docs)
+    names = sorted([*app.env.found_docs, *pages_of_objects(app.env)])
     urls = [urljoin(base, app.builder.get_target_uri(name)) for name in names]
     listed = "\n".join(f"<url><loc>{html.escape(url)}</loc></url>" for url in urls)
     Path(app.outdir, "sitemap.xml").write_text(
