@@ -25,6 +25,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     app.connect("write-started", addresses.lead_to_pages)
     app.connect("doctree-resolved", pages.list_entries, priority=800)
     app.connect("html-collect-pages", pages.written)
+    app.connect("html-page-context", pages.stand_beside, priority=800)  # in the theme's place
     # When symbols are tied to the source that they stand in.
     app.connect("html-page-context", links.link_names, priority=800)
     app.connect("build-finished", addresses.lead_back, priority=990)

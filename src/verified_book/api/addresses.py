@@ -1,7 +1,8 @@
 """Where the objects of an API are described: on pages that no source file has."""
 
 import posixpath
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 _BEFORE = "verified_book_api_before"
 _BUILDERS = {"html", "dirhtml"}
+CLASSES = {"class", "exception"}
 
 
 def has_pages(app: "Sphinx") -> bool:
@@ -17,14 +19,27 @@ def has_pages(app: "Sphinx") -> bool:
     return app.builder.name in _BUILDERS
 
 
-def page_of(docname: str, name: str) -> str:
-    """The page of an object, beside the one that lists it.
+def pages_of(docname: str, kinds: Mapping[str, str]) -> dict[str, str]:
+    """The pages of objects, beside the one that lists them.
+
+    Files whose names differ in case alone are one to some systems: there a function says so.
+
+    Args:
+        docname: The page that lists them.
+        kinds: What each object is.
 
     Examples:
-        >>> page_of("reference/api", "layers.Norm")
-        'reference/layers.Norm'
+        >>> pages_of("reference/api", {"layers.Drop": "class", "layers.drop": "function"})
+        {'layers.Drop': 'reference/layers.Drop', 'layers.drop': 'reference/layers.drop-function'}
     """
-    return posixpath.join(posixpath.dirname(docname), name)
+    counts = Counter(name.lower() for name in kinds)
+    return {
+        name: posixpath.join(
+            posixpath.dirname(docname),
+            f"{name}-{kind}" if counts[name.lower()] > 1 and kind not in CLASSES else name,
+        )
+        for name, kind in kinds.items()
+    }
 
 
 def owner(name: str, names: Collection[str]) -> str:
@@ -50,8 +65,12 @@ def lead_to_pages(app: "Sphinx", builder: "Builder") -> None:
         if entry.docname in app.config.verified_book_api and entry.objtype != "module"
     }
     setattr(builder, _BEFORE, {**getattr(builder, _BEFORE, {}), **listed})
-    for name, entry in listed.items():
-        objects[name] = entry._replace(docname=page_of(entry.docname, owner(name, listed)))
+    for docname in {entry.docname for entry in listed.values()}:
+        own = {name: entry for name, entry in listed.items() if entry.docname == docname}
+        owners = {name: owner(name, own) for name in own}
+        pages = pages_of(docname, {name: own[name].objtype for name in owners.values()})
+        for name, entry in own.items():
+            objects[name] = entry._replace(docname=pages[owners[name]])
 
 
 def lead_back(app: "Sphinx", exception: Exception | None) -> None:
@@ -60,8 +79,7 @@ def lead_back(app: "Sphinx", exception: Exception | None) -> None:
 
 
 def described(app: "Sphinx") -> dict[str, tuple[str, str]]:
-    """The page and the kind of each object that has a page, while pages are written."""
+    """The page and the kind of each object and of its members, while pages are written."""
     objects = app.env.get_domain("py").data["objects"]
     before = getattr(app.builder, _BEFORE, {})
-    found = {name: (objects[name].docname, objects[name].objtype) for name in before}
-    return {name: of for name, of in found.items() if of[0].endswith(name)}
+    return {name: (objects[name].docname, objects[name].objtype) for name in before}

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from docutils import nodes
 from sphinx import addnodes
 
+_METHODS = {"method", "classmethod", "staticmethod", "property"}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -37,9 +39,10 @@ class Entry:
         return str(self.signature.get("fullname") or self.name)
 
     @property
-    def members(self) -> list["Entry"]:
-        """What is described within it."""
-        found = (_entry(node) for node in self.content if isinstance(node, addnodes.desc))
+    def methods(self) -> list["Entry"]:
+        """The methods that are described within it."""
+        within = (node for node in self.content if isinstance(node, addnodes.desc))
+        found = (_entry(node) for node in within if node.get("objtype") in _METHODS)
         return [entry for entry in found if entry]
 
 

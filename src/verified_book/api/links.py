@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 
-from verified_book.api.addresses import described, has_pages
+from verified_book.api.addresses import CLASSES, described, has_pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -18,7 +18,6 @@ _BLOCK = re.compile(r'(<div class="highlight"><pre>)(.*?)(?=</pre>)', re.DOTALL)
 _NAME = re.compile(
     r'(?<!<span class="o">\.</span>)<span class="n">(\w+)</span>(?!\s*<span class="o">=</span>)'
 )
-_CLASSES = {"class", "exception"}
 
 
 def link_names(
@@ -34,7 +33,7 @@ def link_names(
     known = described(app)
     text = Path(app.env.doc2path(pagename)).read_text(encoding="utf-8")
     places = {
-        alias: (html.escape(context["pathto"](known[name][0])), known[name][1] in _CLASSES)
+        alias: (html.escape(context["pathto"](known[name][0])), known[name][1] in CLASSES)
         for alias, name in imported(text).items()
         if name in known
     }

@@ -1,5 +1,6 @@
 """Makes a table of a page that describes objects, and a page of each description."""
 
+import html
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -12,13 +13,14 @@ from docutils.utils import new_document
 from sphinx import addnodes
 from sphinx.util.osutil import relative_uri
 
-from verified_book.api.addresses import has_pages, page_of
+from verified_book.api.addresses import described, has_pages
 from verified_book.api.entries import Entry, entries
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _WAITING = "verified_book_api_waiting"
+_BESIDE = "verified_book_api_beside"
 _MADE = "verified_book_api.json"
 _FEW = 2  # methods that need no table
 _END = re.compile(r"\.(?=\s+[A-Z]|\s*$)")
@@ -32,16 +34,13 @@ class _Waiting:
     Attributes:
         listing: The page that lists it.
         heading: The section there.
+        page: Its own page.
     """
 
     listing: str
     heading: str
     entry: Entry
-
-    @property
-    def page(self) -> str:
-        """Its own page."""
-        return page_of(self.listing, self.entry.name)
+    page: str
 
 
 def list_entries(app: "Sphinx", doctree: nodes.document, docname: str) -> None:
@@ -49,15 +48,17 @@ def list_entries(app: "Sphinx", doctree: nodes.document, docname: str) -> None:
     if docname not in app.config.verified_book_api or not has_pages(app):
         return
     found = list(entries(doctree))
-    waiting = [_Waiting(docname, _heading(entry.node), entry) for entry in found]
+    places = {name: page for name, (page, _) in described(app).items()}
+    waiting = [
+        _Waiting(docname, _heading(entry.node), entry, places[entry.name]) for entry in found
+    ]
     setattr(app.builder, _WAITING, [*getattr(app.builder, _WAITING, []), *waiting])
     own = app.builder.get_target_uri(docname)
     for run in _runs(found):
         addresses = [
-            relative_uri(own, app.builder.get_target_uri(page_of(docname, entry.name)))
-            for entry in run
+            relative_uri(own, app.builder.get_target_uri(places[entry.name])) for entry in run
         ]
-        run[0].node.replace_self(_table(run, addresses))
+        run[0].node.parent.replace(run[0].node, _table(run, addresses))
         for entry in run[1:]:
             entry.node.parent.remove(entry.node)
 
@@ -128,7 +129,11 @@ def written(app: "Sphinx") -> Iterator[tuple[str, dict[str, Any], str]]:
     setattr(app.builder, _WAITING, [])
     _remove_former(app, {each.page for each in waiting})
     for before, each, after in zip([None, *waiting], waiting, [*waiting[1:], None], strict=False):
-        yield each.page, _context(app, before, each, after), "page.html"
+        near = [
+            one for one in waiting if (one.listing, one.heading) == (each.listing, each.heading)
+        ]
+        context = _context(app, before, each, after)
+        yield each.page, {**context, _BESIDE: _beside(app, each, near)}, "page.html"
 
 
 def _context(
@@ -157,6 +162,35 @@ def _context(
     }
 
 
+def _beside(app: "Sphinx", shown: _Waiting, near: Sequence[_Waiting]) -> str:
+    """The table of contents beside a page: all names, and those of the same section."""
+    target = app.builder.get_target_uri
+
+    def item(page: str, title: str) -> str:
+        address = html.escape(relative_uri(target(shown.page), target(page)) or "#")
+        current = " current active" if page == shown.page else ""
+        return (
+            f'<li class="toctree-l1{current}"><a class="reference internal" href="{address}">'
+            f"{html.escape(title)}</a></li>"
+        )
+
+    first = item(shown.listing, app.env.titles[shown.listing].astext())
+    rest = "".join(item(each.page, each.entry.title) for each in near)
+    return f'<ul class="nav bd-sidenav">{first}{rest}</ul>'
+
+
+def stand_beside(
+    app: "Sphinx",
+    pagename: str,
+    templatename: str,
+    context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
+    """Puts the names of the section in the place of the whole book's chapters."""
+    if beside := context.get(_BESIDE):
+        context["generate_toctree_html"] = lambda *_, **__: beside
+
+
 def _body(app: "Sphinx", shown: _Waiting, listing: nodes.reference) -> str:
     """The text of an object's page."""
     entry = shown.entry
@@ -164,8 +198,8 @@ def _body(app: "Sphinx", shown: _Waiting, listing: nodes.reference) -> str:
     section["ids"] = [f"{entry.title}-page"]
     module = nodes.literal("", entry.module)
     section += nodes.paragraph("", "", listing, nodes.Text(" · "), module, classes=["api-place"])
-    if len(members := entry.members) > _FEW:
-        section += _table(members, [f"#{member.name}" for member in members], anchors=False)
+    if len(methods := entry.methods) > _FEW:
+        section += _table(methods, [f"#{method.name}" for method in methods], anchors=False)
     section += entry.node
     document = new_document(shown.page)
     document += section

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from nbformat import NotebookNode
 
-from verified_book.light.markup import rounded
+from verified_book.light.markup import shortened
 
 _DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 _WORDS = re.compile(r'\baria-label="([^"]*)"')
@@ -55,7 +55,7 @@ def _address(drawing: str) -> str:
     head, rest = drawing[: len("<svg")], drawing[len("<svg") :]
     if "xmlns=" not in rest.partition(">")[0]:
         head += f' xmlns="{_NAMESPACE}"'
-    text = rounded(f'{head} style="{_LOOK}"{rest}')
+    text = shortened(f'{head} style="{_LOOK}"{rest}')
     ElementTree.fromstring(text)
     return f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}"
 

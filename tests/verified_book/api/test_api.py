@@ -46,6 +46,10 @@ def half(x):
     return x / 2
 
 
+class Half:
+    """Differs in case alone, as some files may not."""
+
+
 class LostError(Exception):
     """Nothing is there."""
 '''
@@ -66,6 +70,7 @@ Layers
    :Chapter: :doc:`../index`
 
 .. autofunction:: half
+.. autoclass:: Half
 
 Between.
 
@@ -92,7 +97,9 @@ See :class:`layers.Norm` and :meth:`layers.Norm.forward`, and the names.
    Norm, part
 """
 PAGES = {"index.rst": INDEX, "sub/api.rst": API, "code/layers.py": MODULE}
-NAMES = ["Norm", "half", "LostError"]
+HALVES = ["layers.half-function.html", "layers.Half.html"]
+NAMES = ["Norm", "half", "Half", "LostError"]
+ADDRESSES = ["layers.Norm.html", *HALVES, "layers.LostError.html"]
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +110,8 @@ def build(tmp_path_factory):
 def test_the_page_lists_names_with_their_first_sentences(build):
     article = build.article("sub/api.html")
     rows = re.findall(r'<tr[^>]* id="([^"]*)".*?href="([^"]*)".*?</tr>', article, re.DOTALL)
-    assert rows == [(f"layers.{name}", f"layers.{name}.html") for name in NAMES]
-    assert "Layer norm, eq. 4 of a paper. half A half of x ; see Norm . Between." in words(article)
+    assert rows == [*zip([f"layers.{name}" for name in NAMES], ADDRESSES, strict=True)]
+    assert "Norm Layer norm, eq. 4 of a paper. half A half of x ; see Norm ." in words(article)
     assert "More of it" not in article
     assert article.count("<table") == 2
 
@@ -113,7 +120,7 @@ def test_an_object_has_a_page_with_all_that_is_said_of_it(build):
     article = build.article("sub/layers.Norm.html")
     assert re.findall(r"<h1>(.*?)<", article) == ["Norm"]
     assert "Says more of" in article
-    assert 'href="layers.half.html#layers.half"' in article
+    assert 'href="layers.half-function.html#layers.half"' in article
     assert 'href="../index.html"' in article
     assert 'href="api.html#layers"' in article
     # A table of its methods leads to them.
@@ -149,20 +156,29 @@ def test_code_leads_to_what_it_imports(build):
     assert re.findall(r"<a .*?</a>", second) == [f'{to}Norm.html" tabindex="-1">Norm</a>']
 
 
-def test_the_sidebar_lists_the_page_of_all_alone(build):
-    for name in ("index.html", "sub/layers.Norm.html"):
-        assert "api.html" in build.sidebar(name)
-        assert "layers.half" not in build.sidebar(name)
+def test_a_sidebar_lists_the_names_of_one_section_at_most(build):
+    assert "api.html" in build.sidebar("index.html")
+    assert "layers.half" not in build.sidebar("index.html")
+    beside = build.sidebar("sub/layers.Norm.html")
+    assert re.findall(r'href="([^"]*)"', beside) == [
+        "api.html",
+        "#",
+        *HALVES,
+        "layers.LostError.html",
+    ]
+    assert re.findall(r'current active"><a[^>]*>(\w+)', beside) == ["Norm"]
 
 
 def test_a_page_leads_to_its_neighbors(build):
-    page = build.pages["sub/layers.half.html"]
+    page = build.pages["sub/layers.half-function.html"]
     assert re.search(r'class="left-prev"\s+href="layers.Norm.html"', page)
-    assert re.search(r'class="right-next"\s+href="layers.LostError.html"', page)
+    assert re.search(r'class="right-next"\s+href="layers.Half.html"', page)
 
 
 def test_a_page_is_described_by_its_first_sentence(build):
-    said = re.search(r'name="description" content="([^"]*)"', build.pages["sub/layers.half.html"])
+    said = re.search(
+        r'name="description" content="([^"]*)"', build.pages["sub/layers.half-function.html"]
+    )
     assert said is not None
     assert said[1] == "half, in layers: A half of x; see Norm."
 
@@ -176,14 +192,14 @@ def test_the_search_finds_the_pages(build):
 
 def test_a_name_that_is_gone_takes_its_page_along(tmp_path):
     site = sphinx_build(tmp_path, CONF, PAGES).site
-    assert site.joinpath("sub/layers.half.html").is_file()
+    assert site.joinpath("sub/layers.half-function.html").is_file()
     fewer = {
         "index.rst": INDEX,
         "sub/api.rst": API.replace(".. autofunction:: half\n", ""),
         "code/layers.py": MODULE.replace(":func:`half`", "half").replace(":class:`Norm`", "Norm"),
     }
     site = sphinx_build(tmp_path, CONF, fewer).site
-    assert not site.joinpath("sub/layers.half.html").exists()
+    assert not site.joinpath("sub/layers.half-function.html").exists()
     assert site.joinpath("sub/layers.Norm.html").is_file()
 
 
@@ -194,5 +210,5 @@ def test_other_sites_are_whole(tmp_path, builder):
         assert 'id="layers.Norm"' in build.article("index.html")
     else:
         article = build.article("sub/layers.Norm/index.html")
-        assert 'href="../layers.half/#layers.half"' in article
+        assert 'href="../layers.half-function/#layers.half"' in article
         assert 'href="../../"' in article
