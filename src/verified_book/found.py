@@ -1,25 +1,31 @@
 """Sphinx extension: descriptions and previews of pages, a site map, and a page for what is missing.
 
 Search engines and messengers show the first paragraph of a page, unless its front matter has a
-description. The site map and the addresses in it need `html_baseurl`, where the site will be.
+description. The site map, canonical addresses, previews, and links of notebooks to the site need to
+know where it will be: `html_baseurl`, or the environment variable VERIFIED_BOOK_URL, which comes
+first. Without either the site has none of them, and works anywhere.
 """
 
 import html
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from docutils import nodes
+from sphinx.errors import ConfigError
 
 from verified_book import __version__
 from verified_book.made_pages import pages_of_objects
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.config import Config
     from sphinx.util.typing import ExtensionMetadata
 
+URL = "VERIFIED_BOOK_URL"
 _LENGTH = 160  # what search engines show
 _MISSING = """\
 <section id="page-not-found">
@@ -28,6 +34,20 @@ _MISSING = """\
 of contents, <a class="reference internal" href="{search}">the search</a> looks into every page.</p>
 </section>
 """
+
+
+def find_address(app: "Sphinx", config: "Config") -> None:
+    """Takes the address of the site from the environment, and makes it that of a folder."""
+    address = os.environ.get(URL) or config.html_baseurl
+    if not address:
+        return
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(
+            f"verified_book.found: {address!r} is no address of a site. "
+            f"Remedy: set {URL} or html_baseurl to one such as https://example.org/book/"
+        )
+    config.html_baseurl = address.rstrip("/") + "/"
 
 
 def describe(
@@ -106,7 +126,8 @@ def finish(app: "Sphinx", exception: Exception | None) -> None:
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
-    """Runs when pages are written."""
+    """Runs before and when pages are written."""
+    app.connect("config-inited", find_address)
     app.connect("html-page-context", describe)
     app.connect("html-collect-pages", missing_page)
     app.connect("build-finished", finish)

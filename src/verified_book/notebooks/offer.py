@@ -62,7 +62,10 @@ def offer(
     ran = nbformat.read(source, as_version=4)
     install = installed_by(ran, app.config)
     if start := app.config.verified_book_notebook_start:
-        blocks = chain([start.replace("{install}", install)], blocks)
+        start = start.replace("{install}", install)
+        if page.url:
+            start += f"\n\nThe page that it was made from: <{page.url}>"
+        blocks = chain([start], blocks)
     notebook = assemble(ran, blocks, install)
     target.parent.mkdir(parents=True, exist_ok=True)
     # As `nbformat.write` does it, without its indents, a tenth of the file.
