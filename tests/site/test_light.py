@@ -10,9 +10,9 @@ KILOBYTE = 1000
 
 
 @pytest.fixture(scope="module")
-def costs(browser, address, pages):
+def costs(browser, address, different):
     """What each page costs who comes to it first."""
-    return {name: first_visit(browser, address + name) for name in pages}
+    return {name: first_visit(browser, address + name) for name in different}
 
 
 def test_a_first_visit_is_light(costs):
@@ -21,7 +21,7 @@ def test_a_first_visit_is_light(costs):
 
 
 def test_a_further_page_is_light(costs, address):
-    """Chapters with many figures and proofs, and the lists, are longer; the API is longest."""
+    """Chapters with many figures and proofs, and the lists, are longer."""
     texts = {name: cost.sent[address + name] for name, cost in costs.items()}
     longest = sorted(texts.values())
     assert longest[len(longest) // 2] <= 40 * KILOBYTE

@@ -66,11 +66,13 @@ def lead_to_pages(app: "Sphinx", builder: "Builder") -> None:
     }
     setattr(builder, _BEFORE, {**getattr(builder, _BEFORE, {}), **listed})
     for docname in {entry.docname for entry in listed.values()}:
+        # One that has another name where it is defined has the anchor of this one.
         own = {name: entry for name, entry in listed.items() if entry.docname == docname}
-        owners = {name: owner(name, own) for name in own}
-        pages = pages_of(docname, {name: own[name].objtype for name in owners.values()})
+        kinds = {entry.node_id: entry.objtype for entry in own.values()}
+        owners = {anchor: owner(anchor, kinds) for anchor in kinds}
+        pages = pages_of(docname, {name: kinds[name] for name in owners.values()})
         for name, entry in own.items():
-            objects[name] = entry._replace(docname=pages[owners[name]])
+            objects[name] = entry._replace(docname=pages[owners[entry.node_id]])
 
 
 def lead_back(app: "Sphinx", exception: Exception | None) -> None:

@@ -21,6 +21,9 @@ exclude_patterns = ["code"]
 verified_book_api = ["sub/api"]
 """
 MODULE = '''\
+from inner import Inner
+
+
 class Norm:
     """Layer norm, eq. 4 of a paper. More of it.
 
@@ -53,6 +56,7 @@ class Half:
 class LostError(Exception):
     """Nothing is there."""
 '''
+INNER = '"""Where it is defined."""\n\n\nclass Inner:\n    """Has two names."""\n'
 API = """\
 Names
 =====
@@ -74,13 +78,14 @@ Layers
 
 Between.
 
+.. autoclass:: Inner
 .. autoexception:: LostError
 """
 INDEX = """\
 Index
 =====
 
-See :class:`layers.Norm` and :meth:`layers.Norm.forward`, and the names.
+See :class:`layers.Norm` and :meth:`layers.Norm.forward`, :class:`inner.Inner` and the names.
 
 .. toctree::
 
@@ -96,10 +101,11 @@ See :class:`layers.Norm` and :meth:`layers.Norm.forward`, and the names.
 
    Norm, part
 """
-PAGES = {"index.rst": INDEX, "sub/api.rst": API, "code/layers.py": MODULE}
+CODE = {"code/layers.py": MODULE, "code/inner.py": INNER}
+PAGES = {"index.rst": INDEX, "sub/api.rst": API, **CODE}
 HALVES = ["layers.half-function.html", "layers.Half.html"]
-NAMES = ["Norm", "half", "Half", "LostError"]
-ADDRESSES = ["layers.Norm.html", *HALVES, "layers.LostError.html"]
+NAMES = ["Norm", "half", "Half", "Inner", "LostError"]
+ADDRESSES = ["layers.Norm.html", *HALVES, "layers.Inner.html", "layers.LostError.html"]
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +136,7 @@ def test_an_object_has_a_page_with_all_that_is_said_of_it(build):
 
 def test_its_source_is_there_without_what_the_page_says(build):
     source = build.article("sub/layers.Norm.html").partition("<details")[2]
-    assert "layers.py, line 1" in source
+    assert "layers.py, line 4" in source
     assert html.unescape(words(source)).endswith(
         "class Norm : def forward ( self , x ): return half ( x ) "
         'def first ( self ): """One.""" def second ( self ): """Two."""'
@@ -141,6 +147,8 @@ def test_references_lead_to_the_pages(build):
     article = build.article("index.html")
     assert 'href="sub/layers.Norm.html#layers.Norm"' in article
     assert 'href="sub/layers.Norm.html#layers.Norm.forward"' in article
+    # What is defined elsewhere has one page.
+    assert 'href="sub/layers.Inner.html#layers.Inner"' in article
     with build.site.joinpath("objects.inv").open("rb") as stream:
         inventory = InventoryFile.load(stream, "", lambda base, uri: uri)
     assert inventory["py:class"]["layers.Norm"][2] == "sub/layers.Norm.html#layers.Norm"
@@ -160,12 +168,7 @@ def test_a_sidebar_lists_the_names_of_one_section_at_most(build):
     assert "api.html" in build.sidebar("index.html")
     assert "layers.half" not in build.sidebar("index.html")
     beside = build.sidebar("sub/layers.Norm.html")
-    assert re.findall(r'href="([^"]*)"', beside) == [
-        "api.html",
-        "#",
-        *HALVES,
-        "layers.LostError.html",
-    ]
+    assert re.findall(r'href="([^"]*)"', beside) == ["api.html", "#", *ADDRESSES[1:]]
     assert re.findall(r'current active"><a[^>]*>(\w+)', beside) == ["Norm"]
 
 
@@ -196,6 +199,7 @@ def test_a_name_that_is_gone_takes_its_page_along(tmp_path):
     fewer = {
         "index.rst": INDEX,
         "sub/api.rst": API.replace(".. autofunction:: half\n", ""),
+        **CODE,
         "code/layers.py": MODULE.replace(":func:`half`", "half").replace(":class:`Norm`", "Norm"),
     }
     site = sphinx_build(tmp_path, CONF, fewer).site
