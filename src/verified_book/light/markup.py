@@ -33,9 +33,7 @@ def shorten(pages: dict[Path, str], static: Path) -> None:
         if span:
             text = _CODE.sub(lambda block: block[1] + span.sub(r"\1", block[2]), text)
         text = _START.sub(r"\1", text)
-        names = drawings.names_in(text)
-        text = _DRAWING.sub(lambda found, names=names: in_page(found[0], names), text)
-        pages[file] = without_spaces(_WORD.sub(r"\1", text))
+        pages[file] = without_spaces(_WORD.sub(r"\1", with_short_drawings(text)))
 
 
 def plain_names(file: Path) -> list[str]:
@@ -57,9 +55,10 @@ def _color(body: str) -> str:
     return found[1] if found else ""
 
 
-def in_page(drawing: str, names: Mapping[str, str]) -> str:
-    """A drawing as HTML has it, which knows what it is and needs no namespace."""
-    return shortened(drawing, names).replace(_NAMESPACE, "")
+def with_short_drawings(page: str) -> str:
+    """A page whose drawings are shortened; HTML knows what they are without a namespace."""
+    names = drawings.names_in(page)
+    return _DRAWING.sub(lambda drawing: shortened(drawing[0], names).replace(_NAMESPACE, ""), page)
 
 
 def shortened(drawing: str, names: Mapping[str, str] | None = None) -> str:

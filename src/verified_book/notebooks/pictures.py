@@ -15,6 +15,8 @@ from nbformat import NotebookNode
 from verified_book.light.markup import shortened
 
 _DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+# What a figure is moved with by the scripts of a page, and by nothing else.
+_MOVED = re.compile(r'(?<=</div>)<script type="application/json">.*?</script>', re.DOTALL)
 _WORDS = re.compile(r'\baria-label="([^"]*)"')
 _WIDTH = re.compile(r'style="max-width: ([\d.]+)(in|rem|px)"')
 _PIXELS = {"in": 96, "rem": 16, "px": 1}
@@ -28,7 +30,7 @@ _LOOK = (
 
 def with_images(output: NotebookNode) -> NotebookNode:
     """An output whose HTML has images in the place of its drawings."""
-    page = output.get("data", {}).get("text/html", "")
+    page = _MOVED.sub("", output.get("data", {}).get("text/html", ""))
     said: list[str] = []
 
     def image(drawing: re.Match[str]) -> str:
