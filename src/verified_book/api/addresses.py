@@ -2,7 +2,7 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,16 +42,20 @@ def pages_of(docname: str, kinds: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def owner(name: str, names: Collection[str]) -> str:
-    """The outermost of some objects that has another.
+def owner(name: str, kinds: Mapping[str, str]) -> str:
+    """The outermost class that has an object, or the object itself.
+
+    A function may be called as a module is.
 
     Examples:
-        >>> owner("layers.Norm.forward", {"layers.Norm", "layers.Norm.forward"})
+        >>> owner("layers.Norm.forward", {"layers.Norm": "class", "layers.Norm.forward": "method"})
         'layers.Norm'
+        >>> owner("costs.of", {"costs": "function", "costs.of": "function"})
+        'costs.of'
     """
     parts = name.split(".")
-    heads = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
-    return next(head for head in heads if head in names)
+    heads = (".".join(parts[:length]) for length in range(1, len(parts)))
+    return next((head for head in heads if kinds.get(head) in CLASSES), name)
 
 
 def lead_to_pages(app: "Sphinx", builder: "Builder") -> None:
