@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -20,7 +21,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.site import lighthouse
 from tests.site.axe import violations
-from tests.site.costs import first_visit, weight
+from tests.site.costs import first_visit, kinds
 from tests.site.questions import QUESTIONS
 from tests.site.serving import BROWSERS, ROOT, Handler
 
@@ -30,6 +31,7 @@ PAGES = {
     "all claims": "reference/claims.html",
     "API": "reference/api.html",
 }
+_SMALL = 50_000  # bytes that need no word
 README = ROOT / "README.md"
 _MARKS = re.compile(r"(<!-- site-report -->\n).*?(?=<!-- /site-report -->)", re.DOTALL)
 
@@ -80,9 +82,11 @@ def answered(browser: Browser, address: str) -> int:
     )
 
 
-def of_site(megabytes: float) -> str:
-    """The sentence on the whole site."""
-    return f"The site has {megabytes:.1f} MB without its PDF."
+def of_site(parts: Mapping[str, int]) -> str:
+    """The sentences on the whole site, and on what it is made of."""
+    shown = [f"{kind} {size / 1e6:.1f}" for kind, size in parts.items() if size > _SMALL]
+    whole = f"The site has {sum(parts.values()) / 1e6:.1f} MB without its PDF"
+    return f"{whole}: {', '.join(shown)}."
 
 
 def of_search(right: int) -> str:
@@ -94,7 +98,7 @@ def report(browser: Browser, site: Path, address: str) -> str:
     """The size of the site, a line for each page, and the questions that are answered."""
     rows = [row(browser, address, title, name) for title, name in PAGES.items()]
     lines = [
-        of_site(weight(site) / 1e6),
+        of_site(kinds(site)),
         of_search(answered(browser, address)),
         "",
         "| | first visit | requests | further page | layout shift | axe-core |",

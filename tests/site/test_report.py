@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.site import report
-from tests.site.costs import first_visit, weight
+from tests.site.costs import first_visit, kinds, weight
 from tests.site.questions import QUESTIONS
 
 pytestmark = pytest.mark.xdist_group("site")
@@ -25,6 +25,19 @@ def shown():
 def test_the_size_of_the_site_is_that_of_readme(html, shown):
     [megabytes] = re.findall(r"The site has ([\d.]+) MB", shown)
     assert float(megabytes) == pytest.approx(weight(html) / 1e6, abs=0.1, rel=0.01), REMEDY
+
+
+def test_the_parts_of_a_site_are_its_files(tmp_path):
+    for name, size in {
+        "a.html": 60_000,
+        "b/c.html": 70_000,
+        "search_data.js": 9,
+        "d.pdf": 5,
+    }.items():
+        tmp_path.joinpath(name).parent.mkdir(exist_ok=True)
+        tmp_path.joinpath(name).write_bytes(b" " * size)
+    assert kinds(tmp_path) == {"pages": 130_000, "search": 9}
+    assert report.of_site(kinds(tmp_path)) == "The site has 0.1 MB without its PDF: pages 0.1."
 
 
 def test_readme_counts_the_questions_that_there_are(shown):
