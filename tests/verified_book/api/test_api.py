@@ -2,6 +2,7 @@
 
 import html
 import re
+import zlib
 
 import pytest
 from sphinx.util.inventory import InventoryFile
@@ -205,6 +206,17 @@ def test_a_name_that_is_gone_takes_its_page_along(tmp_path):
     site = sphinx_build(tmp_path, CONF, fewer).site
     assert not site.joinpath("sub/layers.half-function.html").exists()
     assert site.joinpath("sub/layers.Norm.html").is_file()
+
+
+def test_a_build_of_another_page_leaves_the_pages(tmp_path):
+    before = sphinx_build(tmp_path, CONF, PAGES).article("sub/layers.Norm.html")
+    build = sphinx_build(tmp_path, CONF, {**PAGES, "index.rst": f"{INDEX}\nMore.\n"})
+    assert "More." in build.article("index.html")
+    assert 'href="sub/layers.Norm.html#layers.Norm"' in build.article("index.html")
+    assert build.article("sub/layers.Norm.html") == before
+    assert b"sub/layers" in zlib.decompress(
+        build.site.joinpath("objects.inv").read_bytes().split(b"\n", 4)[4]
+    )
 
 
 @pytest.mark.parametrize("builder", ["dirhtml", "singlehtml"])
