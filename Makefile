@@ -34,7 +34,7 @@ pdf: $(VENV)/installed ## print the built book into one PDF, which its first pag
 serve: $(VENV)/installed ## show the book in a browser; build what changes, and reload the page
 	$(BIN)/python -m verified_book watch book/
 
-site-report: $(VENV)/installed ## print what the built site costs its readers (after make book)
+site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
 	$(BIN)/python -m tests.site.report
 
 test: $(VENV)/installed ## run every test

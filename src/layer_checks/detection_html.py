@@ -169,7 +169,7 @@ def as_html(
     )
     many = " many" if len(checks) > 20 else ""  # as a page's column has room for
     return f"""<div class="detection-table{many}">
-<style>{_STYLE}</style>
+<style>{" ".join(_STYLE.split())}</style>
 <div class="frame" role="group" tabindex="0" aria-label="Wrong versions of {escape(layer_name)}">
 <table>
 <caption><span>Which check notices which wrong version of {name}: x where it does.

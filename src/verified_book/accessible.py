@@ -31,6 +31,21 @@ _LINK = re.compile(r"<a\b[^>]*>(.*?)</a>", re.DOTALL)
 _ID = re.compile(r'(<[a-z][^<>]*?) id="([^"]+)"')
 
 
+# The theme takes the focus from buttons that are clicked. Who clicks by keyboard needs it there,
+# and where a dialog is closed.
+_KEEPS_FOCUS = """\
+(() => {
+  let last;
+  const isLost = () => document.activeElement === document.body;
+  const back = () => setTimeout(() => { if (isLost()) last?.focus(); });
+  addEventListener("click", (event) => {
+    last = event.detail ? null : document.activeElement.closest("button");
+    back();
+  }, true);
+  document.addEventListener("close", back, true);
+})();"""
+
+
 def mend(page: str) -> str:
     """A page without what screen readers stumble on.
 
@@ -77,6 +92,7 @@ def mend_pages(app: "Sphinx", exception: Exception | None) -> None:
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
-    """Runs when all pages are written."""
+    """Adds a script of a few lines, and mends pages when all are written."""
+    app.add_js_file(None, body=_KEEPS_FOCUS)
     app.connect("build-finished", mend_pages, priority=940)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

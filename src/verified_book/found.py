@@ -1,24 +1,31 @@
 """Sphinx extension: descriptions and previews of pages, a site map, and a page for what is missing.
 
 Search engines and messengers show the first paragraph of a page, unless its front matter has a
-description. The site map and the addresses in it need `html_baseurl`, where the site will be.
+description. The site map, canonical addresses, previews, and links of notebooks to the site need to
+know where it will be: `html_baseurl`, or the environment variable VERIFIED_BOOK_URL, which comes
+first. Without either the site has none of them, and works anywhere.
 """
 
 import html
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from docutils import nodes
+from sphinx.errors import ConfigError
 
 from verified_book import __version__
+from verified_book.made_pages import pages_of_objects
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.config import Config
     from sphinx.util.typing import ExtensionMetadata
 
+URL = "VERIFIED_BOOK_URL"
 _LENGTH = 160  # what search engines show
 _MISSING = """\
 <section id="page-not-found">
@@ -27,6 +34,20 @@ _MISSING = """\
 of contents, <a class="reference internal" href="{search}">the search</a> looks into every page.</p>
 </section>
 """
+
+
+def find_address(app: "Sphinx", config: "Config") -> None:
+    """Takes the address of the site from the environment, and makes it that of a folder."""
+    address = os.environ.get(URL) or config.html_baseurl
+    if not address:
+        return
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(
+            f"verified_book.found: {address!r} is no address of a site. "
+            f"Remedy: set {URL} or html_baseurl to one such as https://example.org/book/"
+        )
+    config.html_baseurl = address.rstrip("/") + "/"
 
 
 def describe(
@@ -40,7 +61,8 @@ def describe(
     title = re.sub(r"<[^>]+>", "", context.get("title", "")) or app.config.project
     title = html.unescape(title)
     site = app.config.project
-    text = description(doctree) if doctree is not None else ""
+    text = shortened(context.get("description", ""), _LENGTH)
+    text = text or (description(doctree) if doctree is not None else "")
     text = text or (f"{title}: a page of {site}." if title != site else str(site))
     about = {"og:title": title, "og:description": text, "og:site_name": site}
     about["og:type"] = "website" if pagename == app.config.root_doc else "article"
@@ -87,7 +109,7 @@ def finish(app: "Sphinx", exception: Exception | None) -> None:
     base = app.config.html_baseurl
     if exception is not None or app.builder.format != "html" or not base:
         return
-    names = sorted(app.env.found_docs)
+    names = sorted([*app.env.found_docs, *pages_of_objects(app.env)])
     urls = [urljoin(base, app.builder.get_target_uri(name)) for name in names]
     listed = "\n".join(f"<url><loc>{html.escape(url)}</loc></url>" for url in urls)
     Path(app.outdir, "sitemap.xml").write_text(
@@ -104,7 +126,8 @@ def finish(app: "Sphinx", exception: Exception | None) -> None:
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
-    """Runs when pages are written."""
+    """Runs before and when pages are written."""
+    app.connect("config-inited", find_address)
     app.connect("html-page-context", describe)
     app.connect("html-collect-pages", missing_page)
     app.connect("build-finished", finish)

@@ -197,6 +197,17 @@ SEARCH = (
     ),
 )
 
+API = (
+    Setting(
+        "verified_book_api",
+        [],
+        (list, tuple),
+        "html",
+        "Pages that describe objects with autodoc: the site lists them there, and each object has "
+        "a page of its own.",
+    ),
+)
+
 LIVE = (
     Setting(
         "verified_book_live",

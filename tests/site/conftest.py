@@ -27,7 +27,12 @@ NARROW = {"width": 320, "height": 568}  # the narrowest phones, and a desktop at
 
 @pytest.fixture(scope="session")
 def html() -> Path:
-    """The folder of the built site; the build is quick when nothing has changed."""
+    """The folder of the built site; the build is quick when nothing has changed.
+
+    BUILT_SITE names one that is taken as it stands.
+    """
+    if built := os.environ.get("BUILT_SITE"):
+        return Path(built).resolve()
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", "book/", "-W", "-n", "--keep-going"]
     # Two builds at once, by two workers, would mix their pickled environments into one.
@@ -55,6 +60,17 @@ def pages(html: Path) -> dict[str, BeautifulSoup]:
             unquote(link.path) for link in links if not link.netloc and link.path.endswith(".html")
         ]
     return dict(sorted(found.items()))
+
+
+@pytest.fixture(scope="session")
+def different(pages: dict[str, BeautifulSoup]) -> list[str]:
+    """The pages that a browser visits: of an API's objects, which are made alike, some.
+
+    They are the longest and every tenth.
+    """
+    alike = [name for name, soup in pages.items() if soup.select_one("p.api-place")]
+    alike.sort(key=lambda name: len(str(pages[name])), reverse=True)
+    return [name for name in pages if name not in set(alike) - set(alike[::10])]
 
 
 @pytest.fixture(scope="session")
@@ -133,12 +149,12 @@ def watch(page: Page, visit: Visit, address: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def visits(browser: Browser, address: str, pages: dict[str, BeautifulSoup]) -> dict[str, Visit]:
-    """One visit to each page: light and dark, on a desktop and on a phone."""
+def visits(browser: Browser, address: str, different: list[str]) -> dict[str, Visit]:
+    """One visit to each page that differs: light and dark, on a desktop and on a phone."""
     found = {}
     context = browser.new_context(color_scheme="light", viewport=DESKTOP)
     context.add_init_script(path=Path(__file__).parent / "inspection.js")
-    for name in pages:
+    for name in different:
         visit = found[name] = Visit()
         page = context.new_page()
         watch(page, visit, address)

@@ -1,6 +1,7 @@
 """What a visit to a page costs, measured in a browser."""
 
 import gzip
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +48,28 @@ def _sent(answer: Response) -> int:
     return len(body) if answer.url.endswith(_PACKED) else len(gzip.compress(body, 6))
 
 
+_KINDS = {
+    ".html": "pages",
+    ".ipynb": "notebooks",
+    ".json": "data",
+    ".js": "scripts",
+    ".css": "styles",
+    ".woff2": "fonts",
+    ".svg": "images",
+    ".png": "images",
+}
+
+
+def kinds(site: Path) -> dict[str, int]:
+    """The bytes of a site by what they are, most first, without the book as one PDF."""
+    found: Counter[str] = Counter()
+    for file in site.rglob("*"):
+        if file.is_file() and file.suffix != ".pdf":
+            kind = _KINDS.get(file.suffix, "others")
+            found["search" if "search_data" in file.name else kind] += file.stat().st_size
+    return dict(found.most_common())
+
+
 def weight(site: Path) -> int:
     """The bytes of all files of a site but the book as one PDF."""
-    return sum(
-        file.stat().st_size for file in site.rglob("*") if file.suffix != ".pdf" and file.is_file()
-    )
+    return sum(kinds(site).values())

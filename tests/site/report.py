@@ -1,12 +1,18 @@
-"""Prints what the built site costs its readers: python -m tests.site.report.
+"""Prints what the built site costs its readers, and writes it into README.
 
-Four pages: the first, the longest chapter, all claims, and the API.
+It runs as python -m tests.site.report.
+
+Four pages: the first, the longest chapter, all claims, and the API. Between two marks README shows
+what was printed last; `test_report.py` holds it against the site.
 """
 
 import os
+import re
 import shutil
 import sys
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -15,64 +21,128 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.site import lighthouse
 from tests.site.axe import violations
-from tests.site.costs import first_visit, weight
+from tests.site.costs import first_visit, kinds
 from tests.site.questions import QUESTIONS
 from tests.site.serving import BROWSERS, ROOT, Handler
 
-_PAGES = {
+PAGES = {
     "first page": "index.html",
     "longest chapter": "attention/scaled_dot_product_attention.html",
     "all claims": "reference/claims.html",
     "API": "reference/api.html",
 }
+_SMALL = 50_000  # bytes that need no word
+README = ROOT / "README.md"
+_MARKS = re.compile(r"(<!-- site-report -->\n).*?(?=<!-- /site-report -->)", re.DOTALL)
 
 
-def report(browser: Browser, site: Path, address: str) -> None:
-    """Prints a line for each page, the size of the site, and the questions that are answered."""
-    print(f"the site: {weight(site) / 1e6:.1f} MB")
-    row = "{:<16} {:>12} {:>9} {:>13} {:>7} {:>11}"
-    print(row.format("", "first visit", "requests", "further page", "shift", "axe-core"))
-    for title, name in _PAGES.items():
-        cost = first_visit(browser, address + name)
-        wrong = 0
-        for theme in ("light", "dark"):
-            context = browser.new_context(color_scheme=theme, bypass_csp=True)
-            wrong += len(violations(context, address + name))
-            context.close()
-        first, further = (
-            f"{number / 1000:.0f} KB"
-            for number in (sum(cost.sent.values()), cost.sent[address + name])
+@dataclass(frozen=True)
+class Row:
+    """What a page costs who comes to it first, in kilobytes as a server sends them compressed."""
+
+    title: str
+    first: int
+    requests: int
+    further: int
+    shift: float
+    wrong: int
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.title} | {self.first} KB | {self.requests} | {self.further} KB "
+            f"| {self.shift:.3f} | {self.wrong} |"
         )
-        print(row.format(title, first, len(cost.sent), further, f"{cost.shift:.3f}", wrong))
+
+
+def row(browser: Browser, address: str, title: str, name: str) -> Row:
+    """Visits a page, and asks axe-core, light and dark."""
+    cost = first_visit(browser, address + name)
+    wrong = 0
+    for theme in ("light", "dark"):
+        context = browser.new_context(color_scheme=theme, bypass_csp=True)
+        wrong += len(violations(context, address + name))
+        context.close()
+    first, further = sum(cost.sent.values()), cost.sent[address + name]
+    kilobytes = round(first / 1000), round(further / 1000)
+    return Row(title, kilobytes[0], len(cost.sent), kilobytes[1], cost.shift, wrong)
+
+
+def answered(browser: Browser, address: str) -> int:
+    """How many questions lead to their place first."""
     page = browser.new_page()
     page.goto(address + "index.html")
-    answers = {
+    found = {
         question: page.evaluate("(question) => bookSearch(question)", question)
         for question in QUESTIONS
     }
-    right = [q for q, place in QUESTIONS.items() if answers[q][:1] and _leads_to(answers[q], place)]
-    print(f"the search: {len(right)} of {len(QUESTIONS)} questions lead to their place first")
     page.close()
+    return sum(
+        bool(answer) and answer[0]["address"].endswith(QUESTIONS[question])
+        for question, answer in found.items()
+    )
 
 
-def report_of_lighthouse(program: str, browser: str, address: str) -> None:
-    """Prints the median of three visits to each page, as on a desktop and as on a phone."""
-    row = "{:<16} {:<8} {:>12} {:>14} {:>15} {:>4}"
-    print(row.format("Lighthouse", "", *lighthouse.CATEGORIES))
-    for title, name in _PAGES.items():
+def of_site(parts: Mapping[str, int]) -> str:
+    """The sentences on the whole site, and on what it is made of."""
+    shown = [f"{kind} {size / 1e6:.1f}" for kind, size in parts.items() if size > _SMALL]
+    whole = f"The site has {sum(parts.values()) / 1e6:.1f} MB without its PDF"
+    return f"{whole}: {', '.join(shown)}."
+
+
+def of_search(right: int) -> str:
+    """The sentence on the search."""
+    return f"{right} of {len(QUESTIONS)} questions lead the search to their place first."
+
+
+def report(browser: Browser, site: Path, address: str) -> str:
+    """The size of the site, a line for each page, and the questions that are answered."""
+    rows = [row(browser, address, title, name) for title, name in PAGES.items()]
+    lines = [
+        of_site(kinds(site)),
+        of_search(answered(browser, address)),
+        "",
+        "| | first visit | requests | further page | layout shift | axe-core |",
+        "| --- | --- | --- | --- | --- | --- |",
+        *map(str, rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def report_of_lighthouse(program: str, browser: str, address: str) -> str:
+    """The median of three visits to each page, as on a desktop and as on a phone."""
+    lines = [
+        "",
+        f"| Lighthouse | | {' | '.join(lighthouse.CATEGORIES)} |",
+        f"| --- | --- |{' --- |' * len(lighthouse.CATEGORIES)}",
+    ]
+    for title, name in PAGES.items():
         for form in ("desktop", "mobile"):
-            print(
-                row.format(title, form, *lighthouse.scores(program, browser, address + name, form))
-            )
+            scores = lighthouse.scores(program, browser, address + name, form)
+            lines.append(f"| {title} | {form} | {' | '.join(map(str, scores))} |")
+    return "\n".join(lines) + "\n"
 
 
-def _leads_to(answer: list[dict[str, str]], place: str) -> bool:
-    return answer[0]["address"].endswith(place)
+def written(text: str, readme: Path = README) -> None:
+    """Puts a report between the marks of README.
+
+    Raises:
+        ValueError: If README has not the two marks, or has them twice.
+    """
+    before = readme.read_text(encoding="utf-8")
+    after, number = _MARKS.subn(lambda marks: f"{marks[1]}{text}", before)
+    if number != 1:
+        raise ValueError(
+            f"{readme}: {number} places between <!-- site-report --> and <!-- /site-report -->; "
+            "the report needs one"
+        )
+    readme.write_text(after, encoding="utf-8")
 
 
 def main() -> None:
-    """Serves the built site, and visits it."""
+    """Serves the built site, visits it, prints the report and writes it."""
     site = ROOT / "book" / "_build" / "html"
+    if built := os.environ.get("BUILT_SITE"):
+        site = Path(built).resolve()
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not site.joinpath("index.html").is_file() or program is None:
         sys.exit(f"The report needs a built site (make book) and one of {', '.join(BROWSERS)}.")
@@ -85,16 +155,18 @@ def main() -> None:
                 browser = playwright.chromium.launch(
                     executable_path=program, chromium_sandbox=os.geteuid() != 0
                 )
-                report(browser, site, address)
+                text = report(browser, site, address)
                 browser.close()
         finally:
             server.shutdown()
             thread.join()
     if found := shutil.which(lighthouse.PROGRAM):
         with lighthouse.compressing(site) as address:
-            report_of_lighthouse(found, program, address)
+            text += report_of_lighthouse(found, program, address)
     else:
-        print("Lighthouse is not installed: npm install --global lighthouse")
+        text += "\nLighthouse was not installed: `npm install --global lighthouse`.\n"
+    print(text)
+    written(text)
 
 
 if __name__ == "__main__":

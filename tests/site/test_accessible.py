@@ -11,10 +11,10 @@ pytestmark = pytest.mark.xdist_group("site")
 
 # Of its rules, one depends on the theme.
 @pytest.mark.parametrize(("theme", "rules"), [("light", None), ("dark", ["color-contrast"])])
-def test_axe_finds_nothing(browser, address, pages, theme, rules):
+def test_axe_finds_nothing(browser, address, different, theme, rules):
     context = browser.new_context(color_scheme=theme, bypass_csp=True)
     found = {}
-    for name in pages:
+    for name in different:
         if wrong := violations(context, address + name, rules):
             found[name] = wrong
     context.close()

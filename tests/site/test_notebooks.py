@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from verified_book.notebooks.pictures import with_images
+from verified_book.notebooks.offer import offered
 
 BOOK = Path(__file__).parents[2] / "book"
 KINDS = (".md", ".rst")
@@ -53,7 +53,7 @@ def test_every_cell_is_there_as_it_ran(html, notebooks):
             ]
             for each in (notebook, ran)
         )
-        as_images = [(*rest, [with_images(output) for output in of]) for *rest, of in expected]
+        as_images = [(*rest, [offered(output) for output in of]) for *rest, of in expected]
         assert there == as_images, name
 
 

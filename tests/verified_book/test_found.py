@@ -1,9 +1,11 @@
 """Descriptions, previews, a site map, a page for what is missing; one id for one element."""
 
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from sphinx.errors import ConfigError
 
 from tests.verified_book.books import sphinx_build
 from verified_book import found
@@ -65,6 +67,26 @@ def test_the_site_map_has_every_page(site):
     ]
 
 
+def test_a_page_says_where_it_is(site):
+    page = site.joinpath("sub/page.html").read_text()
+    assert '<link rel="canonical" href="https://book.example/it/sub/page.html"' in page
+
+
+def test_the_environment_may_say_where_the_site_is(tmp_path, monkeypatch):
+    monkeypatch.setenv(found.URL, "https://else.example/there")
+    site = sphinx_build(tmp_path, CONF + 'html_baseurl = "https://book.example/it/"\n', PAGES).site
+    page = site.joinpath("sub/page.html").read_text()
+    assert 'rel="canonical" href="https://else.example/there/sub/page.html"' in page
+    assert meta(page)["og:url"] == "https://else.example/there/sub/page.html"
+    assert "<loc>https://else.example/there/index.html</loc>" in (site / "sitemap.xml").read_text()
+
+
+@pytest.mark.parametrize("address", ["book.example", "ftp://a.org/", "https://a.org/?page=1"])
+def test_what_is_no_address_is_named(address):
+    with pytest.raises(ConfigError, match=rf"{re.escape(repr(address))} .* VERIFIED_BOOK_URL or"):
+        found.find_address(None, SimpleNamespace(html_baseurl=address))
+
+
 def test_what_is_missing_has_a_page_that_finds_its_files(site):
     page = site.joinpath("404.html").read_text()
     assert page.count('<base href="https://book.example/it/" />') == 1
@@ -75,6 +97,7 @@ def test_without_an_address_there_is_no_site_map(tmp_path):
     site = sphinx_build(tmp_path, CONF, PAGES).site
     assert not site.joinpath("sitemap.xml").exists()
     assert "<base " not in site.joinpath("404.html").read_text()
+    assert "canonical" not in site.joinpath("index.html").read_text()
     assert "og:url" not in meta(site.joinpath("index.html").read_text())
 
 

@@ -109,8 +109,12 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 def write_json(app: Sphinx, exception: Exception | None) -> None:
     """Publishes the list next to the pages."""
     if exception is None and app.builder.format == "html":
-        text = json.dumps(as_json(app, app.env), indent=2, ensure_ascii=False)
-        Path(app.outdir, "claims.json").write_text(text + "\n", encoding="utf-8")
+        lines = (
+            json.dumps(claim, ensure_ascii=False, separators=(",", ":"))
+            for claim in as_json(app, app.env)["claims"]
+        )
+        text = '{"claims":[\n' + ",\n".join(lines) + "\n]}\n"  # a line each, to be compared
+        Path(app.outdir, "claims.json").write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

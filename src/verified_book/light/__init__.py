@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 
+# Themes made from pydata's know late whether a reader's system is dark. Until then they have no
+# rules for code: its colors come, and its lines move.
+_THEME = """\
+(({ dataset }) => {
+  if (dataset.theme === "auto") {
+    dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+})(document.documentElement);"""
+
+
 def lighten(app: "Sphinx", exception: Exception | None) -> None:
     """Rewrites the pages of the site, and what they load."""
     from verified_book.light import formulas, markup, search, stylesheets
@@ -41,5 +51,6 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
 
     app.setup_extension("verified_book")
     formulas.setup(app)
+    app.add_js_file(None, body=_THEME, priority=100)
     app.connect("build-finished", lighten, priority=950)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,7 @@ Its prose is that of the page, in which references have become links.
 """
 
 import html
+import json
 import re
 from collections.abc import Iterable
 from itertools import chain
@@ -31,6 +32,7 @@ _INSTALL = """\
 install = False  # True, in the folder that the packages are installed from
 if install:
     %pip install {}"""
+_OF_THE_BUILD = {"evidence", "symbols"}
 _HIDES_OUTPUT = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 
 
@@ -60,16 +62,36 @@ def offer(
     ran = nbformat.read(source, as_version=4)
     install = installed_by(ran, app.config)
     if start := app.config.verified_book_notebook_start:
-        blocks = chain([start.replace("{install}", install)], blocks)
+        start = start.replace("{install}", install)
+        if page.url:
+            start += f"\n\nThe page that it was made from: <{page.url}>"
+        blocks = chain([start], blocks)
     notebook = assemble(ran, blocks, install)
     target.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, target)
+    # As `nbformat.write` does it, without its indents, a tenth of the file.
+    text = json.dumps(notebook, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    target.write_text(f"{text}\n", encoding="utf-8")
     context["ipynb_source"] = name  # for the menu of sphinx-book-theme
     words = html.escape(app.config.verified_book_notebook_link)
     if words and not _has_menu(builder):
         address = html.escape(context["pathto"](f"_sources/{name}", 1))
         link = f'<a class="reference download" href="{address}" download>{words}</a>'
         context["body"] += f'<p class="notebook-download">{link}</p>\n'
+
+
+def offer_no_source(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
+    """Takes the source out of the theme's menu where the site has none (`html_copy_source`)."""
+    if context.get("sourcename"):
+        return
+    for group in context.get("header_buttons", []):
+        buttons = group.get("buttons", [])
+        buttons[:] = [one for one in buttons if one.get("label") != "download-source-button"]
 
 
 def _page(builder: StandaloneHTMLBuilder, pagename: str) -> Page:
@@ -163,7 +185,7 @@ def _code_cell(ran: NotebookNode, folded: bool = False) -> NotebookNode:
     cell = v4.new_code_cell(
         _GLUE.sub(_STAND_IN, ran.source),
         metadata=ran.metadata,
-        outputs=[pictures.with_images(output) for output in ran.outputs],
+        outputs=[offered(output) for output in ran.outputs],
         execution_count=ran.execution_count,
     )
     tags = {tag.replace("_", "-") for tag in ran.metadata.get("tags", [])}
@@ -175,6 +197,15 @@ def _code_cell(ran: NotebookNode, folded: bool = False) -> NotebookNode:
     if hidden:
         cell.metadata["jupyter"] = hidden
     return cell
+
+
+def offered(output: NotebookNode) -> NotebookNode:
+    """An output as a notebook has it: with images, and without what only the build asks for."""
+    shown = pictures.with_images(output)
+    if _OF_THE_BUILD & shown.get("metadata", {}).keys():
+        rest = {key: of for key, of in shown.metadata.items() if key not in _OF_THE_BUILD}
+        shown = NotebookNode({**shown, "metadata": NotebookNode(rest)})
+    return shown
 
 
 def _in_dropdown(cell: nodes.Node) -> bool:
@@ -190,3 +221,4 @@ def _in_dropdown(cell: nodes.Node) -> bool:
 def setup(app: Sphinx) -> None:
     """Runs before the theme makes its buttons."""
     app.connect("html-page-context", offer, priority=450)
+    app.connect("html-page-context", offer_no_source, priority=800)

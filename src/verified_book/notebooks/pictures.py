@@ -12,9 +12,11 @@ from xml.etree import ElementTree
 
 from nbformat import NotebookNode
 
-from verified_book.light.markup import rounded
+from verified_book.light.markup import shortened
 
 _DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+# What a figure is moved with by the scripts of a page, and by nothing else.
+_MOVED = re.compile(r'(?<=</div>)<script type="application/json">.*?</script>', re.DOTALL)
 _WORDS = re.compile(r'\baria-label="([^"]*)"')
 _WIDTH = re.compile(r'style="max-width: ([\d.]+)(in|rem|px)"')
 _PIXELS = {"in": 96, "rem": 16, "px": 1}
@@ -28,7 +30,7 @@ _LOOK = (
 
 def with_images(output: NotebookNode) -> NotebookNode:
     """An output whose HTML has images in the place of its drawings."""
-    page = output.get("data", {}).get("text/html", "")
+    page = _MOVED.sub("", output.get("data", {}).get("text/html", ""))
     said: list[str] = []
 
     def image(drawing: re.Match[str]) -> str:
@@ -55,7 +57,7 @@ def _address(drawing: str) -> str:
     head, rest = drawing[: len("<svg")], drawing[len("<svg") :]
     if "xmlns=" not in rest.partition(">")[0]:
         head += f' xmlns="{_NAMESPACE}"'
-    text = rounded(f'{head} style="{_LOOK}"{rest}')
+    text = shortened(f'{head} style="{_LOOK}"{rest}')
     ElementTree.fromstring(text)
     return f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}"
 

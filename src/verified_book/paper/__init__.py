@@ -4,6 +4,7 @@ On paper a page is light, its lines wrap, its proofs and solutions are open, and
 a sheet ends. `python -m verified_book pdf` makes the PDF of a book that was built.
 """
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,24 @@ _LIGHT = """\
 })();"""
 
 
+# What themes print above a page: its title, and its table of contents without numbers.
+_ABOVE = re.compile(
+    r'<div id="jb-print-docs-body".*?</div>\s*</div>\s*</div>'
+    r'(?=\s*(?:<[^>]*id="searchbox"|<article))',
+    re.DOTALL,
+)
+
+
+def leave_out(app: "Sphinx", exception: Exception | None) -> None:
+    """Takes out of the pages what is there to be printed, and is not printed with this style."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if (shorter := _ABOVE.sub("", text)) != text:
+            page.write_text(shorter, encoding="utf-8")
+
+
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Adds the style of printed pages, and a script of a few lines to each."""
     from verified_book import __version__
@@ -37,4 +56,5 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     offer_static_files(app, __file__)
     app.add_css_file(STYLE.name)
     app.add_js_file(None, body=_LIGHT)
+    app.connect("build-finished", leave_out, priority=920)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

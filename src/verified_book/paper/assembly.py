@@ -2,7 +2,7 @@
 
 import html
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,6 +15,8 @@ _NOT_PRINTED = ".headerlink, script, button, form, nav, .toctree-wrapper, .book-
 _SOURCES = "details.hide:not([open])"
 # Solutions stay, and so does what belongs to the row of a table.
 _FOLDS = "details:not([open]):not(.claim-more), .admonition:is(.dropdown, .toggle):not(.solution)"
+_LISTED = "api-summary"  # of `verified_book.api`
+_OBJECTS = f"table.{_LISTED} td:first-child a[href]"
 _FULL = "claims-index"  # its columns have no room for numbers of pages
 # A number has three places, so that those of the first printing can take the place of these.
 _UNKNOWN = "000"
@@ -96,9 +98,9 @@ def assemble(site: Path, folds: bool = True) -> Assembled:
     named = first.select_one(".logo__title") or first.title
     title = " ".join(named.get_text().split()) if named else "A book"
     chapters, articles = [], []
-    known = {name for name, _ in names}
+    places = {name: name for name, _ in names} | _described(site, [name for name, _ in names])
     for number, (name, part) in enumerate(names):
-        article = _article(site, name, known, folds)
+        article = _article(site, name, places, folds)
         chapters.append(_numbered(article, number, part, _key(name)))
         articles.append(str(article))
     styles = "".join(map(str, first.select('link[rel="stylesheet"]')))
@@ -137,11 +139,49 @@ def _key(name: str) -> str:
     return name.removesuffix(".html").replace("/", "-")
 
 
-def _article(site: Path, name: str, known: set[str], folds: bool) -> Tag:
-    """The text of a page, whose ids and addresses are good in one page with all others."""
+def _described(site: Path, names: list[str]) -> dict[str, str]:
+    """The pages of an API's objects, each with the page that lists it."""
+    return {
+        _path(name, str(link["href"])): name
+        for name in names
+        if f'class="{_LISTED}' in (site / name).read_text(encoding="utf-8")
+        for link in _read(site / name).select(_OBJECTS)
+    }
+
+
+def _path(name: str, address: str) -> str:
+    """The page that an address on a page leads to."""
+    path = unquote(urlsplit(address).path)
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+
+
+def _describe(found: Tag, site: Path, name: str) -> None:
+    """Puts descriptions of objects, which have pages of their own, in the places of lists."""
+    for table in found.select(f"table.{_LISTED}"):
+        for link in table.select(_OBJECTS):
+            page = _read(site / _path(name, str(link["href"])))
+            for description in page.select("article > section > dl"):
+                for source in description.select("details.api-source"):
+                    source.decompose()
+                table.insert_before(description)
+        table.decompose()
+
+
+def _article(site: Path, name: str, places: Mapping[str, str], folds: bool) -> Tag:
+    """The text of a page, whose ids and addresses are good in one page with all others.
+
+    Args:
+        site: The folder of the site.
+        name: The page.
+        places: For each page that is printed the one in which it stands.
+        folds: Whether what is folded is printed.
+    """
     found = _read(site / name).select_one("article")
     if found is None:
         raise ValueError(f"{site / name}: has no article")
+    _describe(found, site, name)
+    for tag in found.select("pre a.api"):  # a name in code is no place to turn pages from
+        tag.unwrap()
     for tag in found.select(_NOT_PRINTED):
         tag.decompose()
     for tag in found.select(_SOURCES if folds else f"{_SOURCES}, {_FOLDS}"):
@@ -154,24 +194,25 @@ def _article(site: Path, name: str, known: set[str], folds: bool) -> Tag:
     for tag in found.select("[href], [src], a"):
         for attribute in ("href", "src", "xlink:href"):
             if attribute in tag.attrs and (tag.name == "a" or not tag.find_parent("svg")):
-                _readdress(tag, attribute, name, known)
+                _readdress(tag, attribute, name, places)
     found["id"] = key
     return found
 
 
-def _readdress(tag: Tag, attribute: str, name: str, known: set[str]) -> None:
+def _readdress(tag: Tag, attribute: str, name: str, places: Mapping[str, str]) -> None:
     """Makes an address one within the page, or one from the folder of the site."""
     address = urlsplit(str(tag[attribute]))
     if address.scheme or address.netloc:
         return
     path = unquote(address.path)
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
-    if tag.name != "a" or target not in known:
+    target = _path(name, str(tag[attribute]))
+    if tag.name != "a" or target not in places:
         if path and tag.name == "a":  # a file of the site, which paper has not
             del tag[attribute]
         elif path:
             tag[attribute] = target
         return
+    target = places[target]
     tag[attribute] = f"#{_key(target)}" + (f"--{address.fragment}" if address.fragment else "")
     if target != name and not tag.find_parent("svg") and not tag.find_parent(class_=_FULL):
         # The page that it leads to, which is known when the book was printed.

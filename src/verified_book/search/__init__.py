@@ -26,17 +26,21 @@ def leave_out_the_usual_index(app: "Sphinx", env: "BuildEnvironment") -> None:
 
 def write_data(app: "Sphinx", exception: Exception | None) -> None:
     """Writes what the search looks into."""
+    from verified_book.made_pages import pages_of_objects
     from verified_book.search.entries import entries_of_claims, entries_of_page
 
     if exception is not None or app.builder.format != "html":
         return
     site = Path(app.outdir)
     pages, entries = [], []
-    for name in _reading_order(app):
+    for name in [*_reading_order(app), *pages_of_objects(app.env)]:
         file = site / app.builder.get_target_uri(name)
         if file.is_file():
             found = entries_of_page(file.read_text(encoding="utf-8"))
-            title = app.env.titles[name].astext()
+            if name in app.env.titles:
+                title = app.env.titles[name].astext()
+            else:  # its name stands twice, as the title and with what is said of it
+                title = found.pop(0)[2]
             pages.append([file.relative_to(site).as_posix(), title])
             entries += [[len(pages) - 1, *entry] for entry in found]
     claims = site / "claims.json"

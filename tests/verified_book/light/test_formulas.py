@@ -30,9 +30,27 @@ def test_formulas_are_markup_that_is_spoken_and_holds_its_tex(site):
     # In the title, the table of contents and twice in the text; TeX in `title` attributes stays.
     tex = re.findall(r'<annotation encoding="application/x-tex">([^<]*)<', page)
     assert {"x &lt; y", r"y = \cancel{x}"} <= set(tex)
-    assert len(re.findall(r'<span class="katex-mathml"><math ', page)) == len(tex)
+    assert len(re.findall(r'<span class="katex-mathml"><math[ >]', page)) == len(tex)
     assert not re.search(r'class="math[^"]*"[^>]*>\\\(', page)
     assert '<span class="eqno">(1)' in page
+
+
+def test_formulas_are_no_longer_than_they_look():
+    [(markup, _)] = formulas.render([("\\frac{a_1 + b}{2} = c", False)])
+    ruled = formulas.ruled_classes(formulas.katex_files()["katex.min.css"].read_text())
+    short = formulas.shorter(markup, ruled)
+    assert len(short) < 0.9 * len(markup)
+    text = [re.sub(r"<[^>]*>", "", each) for each in (markup, short)]
+    assert text[0] == text[1]
+    assert 'class="katex-html" aria-hidden="true"' in short
+    named = set(" ".join(re.findall(r'class="([^"]*)"', short)).split())
+    assert named <= ruled
+    assert {"mathnormal", "vlist", "pstrut", "frac-line"} <= named
+
+
+def test_symbols_that_have_classes_keep_all():
+    [(markup, _)] = formulas.render([("\\htmlClass{symbol}{x} + 1", False)])
+    assert 'class="mbin"' in formulas.shorter(markup, frozenset())
 
 
 def test_pages_load_no_script_for_formulas(site):

@@ -10,7 +10,7 @@ from docutils import nodes
 from nbformat import v4
 
 from tests.verified_book import forks
-from tests.verified_book.books import run
+from tests.verified_book.books import run, sphinx_build
 from verified_book.notebooks.offer import assemble, installed_by
 
 pytestmark = pytest.mark.xdist_group("notebooks")
@@ -216,6 +216,16 @@ def test_a_page_without_cells_offers_none(site):
     assert "_sources/plain.md" in site.joinpath("plain.html").read_text()
     assert ".ipynb" not in site.joinpath("plain.html").read_text()
     assert not site.joinpath("_sources", "plain.ipynb").exists()
+
+
+def test_a_menu_leads_to_no_source_that_the_site_has_not(tmp_path):
+    pages = {"index.rst": "Index\n=====\n\nWords.\n"}
+    conf = 'extensions = ["verified_book.notebooks"]\nhtml_theme = "sphinx_book_theme"\n'
+    for line, offered in (("", True), ("html_copy_source = False\n", False)):
+        site = sphinx_build(tmp_path, conf + line, pages).site
+        page = site.joinpath("index.html").read_text()
+        assert ("download-source-button" in page) is offered
+        assert "download-pdf-button" in page
 
 
 def test_it_is_valid(notebook):

@@ -5,10 +5,11 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from IPython.display import HTML
 from matplotlib.figure import Figure
 from nbformat import NotebookNode, v4
 
-from verified_book.figures import show
+from verified_book.figures import live, show
 from verified_book.notebooks.pictures import with_images
 
 
@@ -39,9 +40,18 @@ def test_a_figure_is_an_image_of_its_width_that_says_what_it_shows(figure):
 def test_the_image_brings_its_colors_and_letters(figure):
     drawing = drawing_in(with_images(figure))
     assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
-    assert drawing.attrib["style"].startswith("background: #fff; color: #000; font-family: ")
-    assert "--pst-color-primary: #" in drawing.attrib["style"]
+    assert drawing.attrib["style"].startswith("background:#fff;color:#000;font-family:")
+    assert "--pst-color-primary:#" in drawing.attrib["style"]
     assert "viewBox" in drawing.attrib
+
+
+def test_what_a_figure_is_moved_with_stays_on_the_page(figure):
+    still = HTML(figure.data["text/html"])
+    moved = html(live(still, "dice", shares=[0.5, 0.25]).data)
+    shown = with_images(moved).data["text/html"]
+    assert '<div class="live-figure" data-live="dice">' in shown
+    assert "0.25" not in shown
+    assert "<script" not in shown
 
 
 def test_the_output_that_ran_stays_as_it_is(figure):

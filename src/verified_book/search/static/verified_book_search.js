@@ -27,7 +27,8 @@
       const body = parts(text);
       const entry = {
         page: pages[page][0], name: pages[page][1], kind, anchor, title, text, length: body.length,
-        inTitle: counted(parts(title)), inName: counted(parts(pages[page][1])), inText: counted(body),
+        // A name says no more of itself where its page has it again.
+        inTitle: counted(parts(title)), inName: counted(kind === "name" ? [] : parts(pages[page][1])), inText: counted(body),
       };
       new Set([...entry.inTitle.keys(), ...entry.inText.keys()]).forEach((word) => {
         frequency.set(word, (frequency.get(word) ?? 0) + 1);
@@ -126,7 +127,7 @@
     const title = document.createElement("strong");
     title.textContent = entry.title;
     const place = document.createElement("span");
-    place.textContent = entry.kind === "page" ? "" : ` ${entry.name}`;
+    place.textContent = entry.kind === "page" || entry.title.endsWith(entry.name) ? "" : ` ${entry.name}`;
     const says = document.createElement("p");
     const { before, words: list, after } = excerpt(entry.text, question);
     if (before) says.append("… ");
