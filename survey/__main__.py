@@ -41,6 +41,8 @@ def described(entry: Surveyed) -> dict[str, Any]:
     """What is known of a layer before it is run."""
     row = dataclasses.asdict(entry)
     del row["build"], row["place"]
+    for mistakes in ("cited_for", "known_as"):
+        row[mistakes] = list(row[mistakes])
     return row
 
 
@@ -69,6 +71,8 @@ def examined(entry: Surveyed) -> dict[str, Any]:
     ]
     row["not_run"] = report.not_run
     row["named"] = None if report.behaves_like is None else report.behaves_like.name
+    row["and_named"] = None if report.and_like is None else report.and_like.name
+    row["fails_like"] = [version.name for version in report.fails_like]
     return row
 
 
