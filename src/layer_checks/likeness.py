@@ -79,15 +79,18 @@ def known_mistakes(
     """
     with matched_by(match), noticing_own_eps() as own_eps:
         found = _fingerprint(layer, candidate)
-    same = (failures, failures - _OF_NAMES) if match is not None else (failures,)
+    if match is not None:
+        failures -= _OF_NAMES
+    if not failures:
+        return Mistakes()
     if not own_eps:
-        return _of_setting(layer, None, found, same, untold)
+        return _of_setting(layer, None, found, failures, untold)
     unasked = _failures(layer, right_version(layer.name), _OWN_EPS[0])
-    if same[-1] <= unasked:  # a right one, of which not everything can be asked
+    if failures <= unasked:  # a right one, of which not everything can be asked
         return Mistakes()
     likeliest = Mistakes()
     for setting in _OWN_EPS:
-        known = _of_setting(layer, setting, found, same, untold | unasked)
+        known = _of_setting(layer, setting, found, failures, untold | unasked)
         if known.exact:
             return known
         likeliest = known if likeliest == Mistakes() else likeliest
@@ -98,7 +101,7 @@ def _of_setting(
     layer: Layer,
     setting: "_OwnEps | None",
     found: "_Fingerprint",
-    same: Sequence[frozenset[str]],
+    failures: frozenset[str],
     untold: frozenset[str] = frozenset(),
 ) -> Mistakes:
     """The same, of wrong versions that are built in one way.
@@ -107,10 +110,9 @@ def _of_setting(
         layer: The layer.
         setting: How they are built.
         found: What the candidate computes.
-        same: What it fails, and what it fails beside the names of its weights.
+        failures: What it fails.
         untold: What tells nothing.
     """
-    failures = same[0]
 
     def failures_of_version(version: WrongVersion) -> frozenset[str]:
         return _failures(layer, version.layer, setting)
@@ -124,18 +126,16 @@ def _of_setting(
         # Without eps: one that all are given would hide which of them have one of their own.
         plain = setting and _OWN_EPS[0]
         telling = {each: _failures(layer, each.layer, plain) for each in alike}
-        exact = [version for version, its_failures in telling.items() if its_failures in same]
+        exact = [version for version, its_failures in telling.items() if its_failures == failures]
         if exact:
             return Mistakes(exact[0], exact=True)
-        return Mistakes(fails_like=_contained(telling, failures, same[-1] - untold))
+        return Mistakes(fails_like=_contained(telling, failures, failures - untold))
     if not alike:
         return _of_two(layer, setting, found)
-    behaves_like = min(
-        alike, key=lambda each: min(len(failures_of_version(each) ^ one) for one in same)
-    )
-    rest = same[-1] - failures_of_version(behaves_like) - untold
+    behaves_like = min(alike, key=lambda each: len(failures_of_version(each) ^ failures))
+    rest = failures - failures_of_version(behaves_like) - untold
     if not rest:
-        return Mistakes(behaves_like, exact=failures_of_version(behaves_like) in same)
+        return Mistakes(behaves_like, exact=failures_of_version(behaves_like) == failures)
     invisible = {
         each: failures_of_version(each)
         for each in layer.wrong_versions

@@ -36,7 +36,7 @@ def _table(make: Any) -> Any:
     "variation",
     TIMESCALES + "; its docstring says that it differs",
     "timescales",
-    cited_for=("sines before cosines, timescales by d/2 - 1",),
+    cited_for=("table of tensor2tensor",),
 )
 def _m2m() -> Any:
     from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
@@ -58,7 +58,7 @@ def _labml_positions() -> Any:
     "variation",
     TIMESCALES,
     "timescales",
-    cited_for=("sines before cosines, timescales by d/2 - 1",),
+    cited_for=("table of tensor2tensor",),
 )
 def _whisper_positions() -> Any:
     stub("numba", "tiktoken", "more_itertools", "ffmpeg")
@@ -86,7 +86,7 @@ def _espnet_positions() -> Any:
     "variation",
     TIMESCALES,
     "timescales",
-    cited_for=("sines before cosines, timescales by d/2 - 1",),
+    cited_for=("table of tensor2tensor",),
 )
 def _fairseq_positions() -> Any:
     stub("fairseq", instead=True)

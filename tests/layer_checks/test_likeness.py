@@ -1,8 +1,11 @@
 """What is known of the wrong versions does not depend on who was checked before."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from layer_checks import check, likeness, wrong_version
 from layer_checks.pairs import pairs
@@ -117,3 +120,47 @@ def test_no_pair_hides_one_of_its_two():
 
 def test_a_single_mistake_is_one():
     assert check("LayerNorm", wrong_version("LayerNorm", "no bias").layer).and_like is None
+
+
+class ByHeads(nn.Module):
+    """Query, key and value of each head side by side, under names of its own, and no scale."""
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(num_attention_heads=num_heads)
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.dense = nn.Linear(d_model, d_model)
+        self.dropout = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        by_head = self.query_key_value(x).unflatten(-1, (self.config.num_attention_heads, 3, -1))
+        query, key, value = by_head.transpose(-4, -3).movedim(-2, 0)
+        heads = functional.scaled_dot_product_attention(
+            query, key, value, None, self.training * self.dropout, is_causal=True, scale=1.0
+        )
+        return functional.dropout(
+            self.dense(heads.transpose(-3, -2).flatten(-2)), self.dropout, self.training
+        )
+
+
+def test_a_wrong_layer_is_named_whatever_the_layout_of_its_weights():
+    report = check("CausalSelfAttention", ByHeads)
+    assert "packed by heads" in report.matching
+    assert report.behaves_like is not None, report
+    assert report.behaves_like.name == "not scaled"
+
+
+def test_what_follows_from_another_failure_is_no_mistake_of_its_own():
+    report = check("gelu_tanh", lambda x: wrong_version("gelu_tanh", "constant rounded").layer(x))
+    assert report.behaves_like.name == "constant rounded"
+    digits = check("gelu_tanh", rounded_to_eight)
+    assert "sizes of one" in {result.name for result in digits.failed}
+    names = {version.name for version in digits.fails_like}
+    assert "constant of ten digits" in names
+    assert "axes of one squeezed" not in names
+
+
+def rounded_to_eight(x: Tensor) -> Tensor:
+    wide = x.float() if x.dtype.itemsize == 2 else x
+    y = 0.5 * wide * (1 + torch.tanh(0.79788456 * (wide + 0.044715 * wide**3)))
+    return y.to(x.dtype)

@@ -73,7 +73,6 @@ def timescales_by_one_less(seq: int, d_model: int, *, dtype: torch.dtype | None 
 @sinusoidal_positions.wrong(
     "let sines and cosines alternate, and let the exponent of pair i be 2i/d_model: this is the "
     "table of tensor2tensor, not of the paper.",
-    name="sines before cosines, timescales by d/2 - 1",
     published="whisper 20250625, whisper/model.py, sinusoids; transformers, "
     "models/m2m_100/modeling_m2m_100.py; fairseq 0.12.2, "
     "modules/sinusoidal_positional_embedding.py; tensor2tensor, layers/common_attention.py",
