@@ -66,7 +66,13 @@ def examined(entry: Surveyed) -> dict[str, Any]:
     report = check(entry.layer, candidate)
     row["seconds"] = round(time.perf_counter() - begun, 1)
     row["results"] = [
-        {"name": each.name, "kind": each.kind, "held": each.held, "text": each.text}
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "held": each.held,
+            "asked": each.asked,
+            "text": each.text,
+        }
         for each in report.results
     ]
     row["not_run"] = report.not_run

@@ -11,10 +11,11 @@ from torch import nn
 
 from layer_checks import check, wrong_version
 from layer_checks.arguments import CannotTakeError
-from survey import works  # noqa: F401, which declares them
+from survey import counts, works  # noqa: F401, which declares them
 from survey.__main__ import RESULTS, in_a_process, line
 from survey.adapters import additive, packed, projections, renamed, with_call
 from survey.cited import GROUPS, chosen, main, named
+from survey.counts import breaks_the_law
 from survey.definitions import SURVEYED, Surveyed
 from survey.environment import FILES, VERSIONS, File, put_files
 from survey.second import DERIVED
@@ -216,6 +217,18 @@ class TestTheRecord:
             if row["reading"] == "defect":
                 assert row["second"] in DERIVED
                 assert "error" not in RECORD["second"][row["second"]]
+
+    def test_right_layers_keep_the_law_and_one_in_ten_at_most_does_not_fit(self):
+        ran = [row for row in RECORD["rows"] if "error" not in row]
+        right = [row for row in ran if row["reading"] == "same"]
+        assert len(right) > 40
+        assert [row["path"] for row in right if breaks_the_law(row)] == []
+        assert sum(row["reading"] == "does not fit" for row in ran) <= len(ran) / 10
+
+    def test_the_counts_are_printed(self, capsys):
+        counts.main()
+        told = capsys.readouterr().out
+        assert re.search(r"\nright, and break the law: 0 of \d+\n", told)
 
     def test_every_work_is_pinned(self):
         pins = Path(RESULTS).with_name("requirements.txt").read_text()
