@@ -41,6 +41,8 @@ def described(entry: Surveyed) -> dict[str, Any]:
     """What is known of a layer before it is run."""
     row = dataclasses.asdict(entry)
     del row["build"], row["place"]
+    for mistakes in ("cited_for", "known_as"):
+        row[mistakes] = list(row[mistakes])
     return row
 
 
@@ -64,11 +66,19 @@ def examined(entry: Surveyed) -> dict[str, Any]:
     report = check(entry.layer, candidate)
     row["seconds"] = round(time.perf_counter() - begun, 1)
     row["results"] = [
-        {"name": each.name, "kind": each.kind, "held": each.held, "text": each.text}
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "held": each.held,
+            "asked": each.asked,
+            "text": each.text,
+        }
         for each in report.results
     ]
     row["not_run"] = report.not_run
     row["named"] = None if report.behaves_like is None else report.behaves_like.name
+    row["and_named"] = None if report.and_like is None else report.and_like.name
+    row["fails_like"] = [version.name for version in report.fails_like]
     return row
 
 

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from layer_checks.arguments import CannotTakeError
+
 
 class Adapted(nn.Module):
     """Holds parameters under our names, and hands them to a work's module when it is called.
@@ -56,6 +58,10 @@ class Adapted(nn.Module):
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Calls the work's module with our parameters in the place of its own."""
+        known = inspect.signature(self.call).parameters
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in known.values())
+        if not takes_all and (unknown := named.keys() - known.keys()):
+            raise NotImplementedError(f"is not called with {', '.join(sorted(unknown))}")
         pieces: dict[str, dict[int, Tensor]] = {}
         for ours, place in self.names.items():
             where = _place(place)
@@ -95,7 +101,7 @@ class _Caller(nn.Module):
 def plainly(module: nn.Module, *inputs: Any, **named: Any) -> Any:
     """Calls a module that takes no named arguments."""
     if named:
-        raise TypeError(f"is not called with {', '.join(named)}")
+        raise NotImplementedError(f"is not called with {', '.join(named)}")
     return module(*inputs)
 
 
@@ -154,6 +160,8 @@ def with_call(
             self, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any
         ) -> None:
             biased = True
+            if "eps" in kwargs and "eps" not in inspect.signature(make).parameters:
+                raise CannotTakeError("it takes no eps", "eps")
             if "bias" not in inspect.signature(make).parameters:
                 biased = kwargs.pop("bias", True)
             inner = make(*args, **kwargs)

@@ -23,6 +23,9 @@ class Surveyed:
         note: One sentence on what differs.
         second: The entry of `survey.second` that derived a defect a second time.
         place: A folder of its own in the environment, for another version of a work.
+        cited_for: Known wrong versions, of which a diagnosis is to name one: the work is cited for
+            them, or is a defect that they tell.
+        known_as: The same of a variation that no known wrong version cites.
     """
 
     work: str
@@ -33,6 +36,8 @@ class Surveyed:
     note: str = ""
     second: str = ""
     place: str = ""
+    cited_for: tuple[str, ...] = ()
+    known_as: tuple[str, ...] = ()
 
 
 SURVEYED: list[Surveyed] = []
@@ -46,11 +51,15 @@ def surveyed(
     note: str = "",
     second: str = "",
     place: str = "",
+    cited_for: tuple[str, ...] = (),
+    known_as: tuple[str, ...] = (),
 ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     """Declares a function that gives the candidate."""
 
     def declared(build: Callable[[], Any]) -> Callable[[], Any]:
-        SURVEYED.append(Surveyed(work, layer, path, build, reading, note, second, place))
+        SURVEYED.append(
+            Surveyed(work, layer, path, build, reading, note, second, place, cited_for, known_as)
+        )
         return build
 
     return declared

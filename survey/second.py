@@ -4,6 +4,7 @@ A function here builds the work's layer, feeds it a few numbers and reads a few:
 book reproduces in its own lines, and compares. `derived` runs all of them.
 """
 
+import math
 import sys
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from survey import works
+from survey.stubs import stub
+from survey.works.reaching import annotated_transformer, file_of
 
 DERIVED: dict[str, tuple[str, str, Callable[[], dict[str, float]]]] = {}
 
@@ -59,8 +61,8 @@ def _forget(work: str) -> None:
 @measured("allennlp")
 def masked_softmax() -> dict[str, float]:
     """Sums of the weights of two allowed scores beside a blocked one."""
-    works.stub("allennlp", instead=True)
-    softmax = works._file("allennlp", "allennlp/nn/util.py").masked_softmax
+    stub("allennlp", instead=True)
+    softmax = file_of("allennlp", "allennlp/nn/util.py").masked_softmax
     mask = torch.tensor([[True, True, False]])
 
     def total(score: float) -> float:
@@ -106,7 +108,7 @@ def nemotron() -> dict[str, float]:
 @measured("speechbrain")
 def two_readings() -> dict[str, float]:
     """How far the output moves when the key moves by 1e-12."""
-    works.stub("hyperpyyaml", "sentencepiece", "torchaudio", "scipy")
+    stub("hyperpyyaml", "sentencepiece", "torchaudio", "scipy")
     from speechbrain.nnet.attention import RoPEMHA
 
     layer = RoPEMHA(8, 2, dropout=0.0).double().eval()
@@ -119,7 +121,7 @@ def two_readings() -> dict[str, float]:
 @measured("openai-whisper")
 def any_mask_is_causal() -> dict[str, float]:
     """What a mask that blocks nothing changes, by the kernel and written out."""
-    works.stub("numba", "tiktoken", "more_itertools", "ffmpeg")
+    stub("numba", "tiktoken", "more_itertools", "ffmpeg")
     from whisper.model import MultiHeadAttention, disable_sdpa
 
     layer = MultiHeadAttention(8, 2).double().eval()
@@ -147,7 +149,7 @@ def dropped_stream() -> dict[str, float]:
 @measured("timm", "timm-1.0.9")
 def variance_for_mean_square() -> dict[str, float]:
     """What a row of ones becomes, and a row of numbers around 10."""
-    works.stub("torchvision")
+    stub("torchvision")
     import timm
     from timm.layers.norm import RmsNorm
 
@@ -207,10 +209,34 @@ def unbiased() -> dict[str, float]:
     return {"off": (LayerNorm(4).double()(x) - right).abs().max().item()}
 
 
+@measured("harvardnlp/annotated-transformer", "harvardnlp-annotated-transformer-debc9fd7")
+def unbiased_as_annotated() -> dict[str, float]:
+    """The same of the work that it follows."""
+    x = torch.tensor([[1.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
+    right = nn.functional.layer_norm(x, (4,), eps=1e-6)
+    found = annotated_transformer().LayerNorm(4).double()(x)
+    return {"off": (found - right).abs().max().item()}
+
+
+@measured("SamLynnEvans/Transformer", "SamLynnEvans-Transformer-49e01800")
+def exponents_doubled() -> dict[str, float]:
+    """Over how many positions the cosine of the second pair turns once, of 512 columns."""
+    from samlynnevans_embed import PositionalEncoder
+
+    table = PositionalEncoder(512, 2).pe[0].double()
+    turn = 2 * math.pi
+    # At position 1, a column has the sine or the cosine of its frequency.
+    return {
+        "sine": turn / table[1, 2].asin().item(),
+        "cosine": turn / table[1, 3].acos().item(),
+        "the paper, both": turn * 10000 ** (2 / 512),
+    }
+
+
 @measured("openai-whisper")
 def timescales() -> dict[str, float]:
     """The slowest wave's timescale, of 512 columns, there and by the paper's formula."""
-    works.stub("numba", "tiktoken", "more_itertools", "ffmpeg")
+    stub("numba", "tiktoken", "more_itertools", "ffmpeg")
     from whisper.model import sinusoids
 
     slowest = sinusoids(2, 512)[1, 255].double()  # the sine of 1 / timescale

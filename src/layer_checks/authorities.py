@@ -5,7 +5,9 @@ the checks of several layers do with any of them.
 """
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -30,6 +32,7 @@ from layer_checks.gradients import compared_gradients, of_module, same_gradients
 from layer_checks.randomness import seeded
 from transformer_layers import GPT2Config, KeyValueCache
 
+_found_eps: ContextVar[list[float] | None] = ContextVar("found_eps", default=None)
 _USUAL_EPS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-2, 0.0)
 
 
@@ -236,7 +239,20 @@ def with_weights_of(
     layer = load(built(candidate, *args, **options).double(), named_as_ours(authority))
     norm: Any = authority
     norm.eps = _own_eps(layer, norm, args[0])
+    if (found := _found_eps.get()) is not None:
+        found.append(norm.eps)
     return layer
+
+
+@contextmanager
+def noticing_own_eps() -> Iterator[list[float]]:
+    """Collects the eps of norms that take none, and are held against it."""
+    found: list[float] = []
+    token = _found_eps.set(found)
+    try:
+        yield found
+    finally:
+        _found_eps.reset(token)
 
 
 def _own_eps(layer: nn.Module, norm: Any, width: int) -> float:

@@ -173,7 +173,8 @@ def outputs_and_gradients(
     """The output, and the gradient of its sine's sum with respect to each input and weight.
 
     The sine makes every output's cotangent another one, without a draw. Gradients come in the
-    order of `inputs` and of `weights`; one that does not exist is zero.
+    order of `inputs` and of `weights`; one that does not exist is zero, and that of a weight that
+    the layer has not is empty.
     """
     parameters: dict[str, Tensor] = {}
     if isinstance(layer, nn.Module):
@@ -186,7 +187,7 @@ def outputs_and_gradients(
     if not isinstance(layer, nn.Module):
         return [output, *of_inputs]
     ours = as_ours(layer, weights, {name: gradients[name] for name in parameters})
-    return [output, *of_inputs, *(ours[name] for name in weights if name in ours)]
+    return [output, *of_inputs, *(ours.get(name, torch.empty(0)) for name in weights)]
 
 
 def as_ours(

@@ -102,6 +102,8 @@ def as_dict(report: Report) -> dict[str, Any]:
         "weights": report.matching,
         "notes": list(report.notes),
         "behaves_like": None if report.behaves_like is None else report.behaves_like.name,
+        "and_like": None if report.and_like is None else report.and_like.name,
+        "fails_like": [version.name for version in report.fails_like],
         "text": repr(report),
     }
 

@@ -1,7 +1,7 @@
 """What the package knows about a layer: its checks and its known wrong versions."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -81,7 +81,8 @@ class Layer:
         signature: How it is called, for reports.
         example: Builds the candidate, or calls it, once: what must work before any check can say
             more.
-        probe: Values of the candidate that tell the wrong versions apart: outputs and gradients.
+        probe: Values of the candidate that tell the wrong versions apart: outputs and gradients,
+            those before an error where one ends them.
         checks: The checks, weak ones first, generic ones last.
         wrong_versions: The known wrong versions, generic ones last.
         right_ones: What wrong versions derive from: right layers, of which they change one step.
@@ -90,7 +91,7 @@ class Layer:
     name: str
     signature: str
     example: Callable[[Candidate], object]
-    probe: Callable[[Candidate], Sequence[Tensor]]
+    probe: Callable[[Candidate], Iterable[Tensor]]
     checks: tuple[Check, ...] = ()
     wrong_versions: tuple[WrongVersion, ...] = ()
     right_ones: tuple[Candidate, ...] = ()

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,10 +12,10 @@ from layer_checks.adaptation import MASKS, Adapted
 from layer_checks.arguments import CannotTakeError
 from layer_checks.candidates import counterparts, matched_by, weights_of, witnessed_by
 from layer_checks.comparison import compared_in_single
-from layer_checks.definitions import Candidate, Check, Layer, WrongVersion
+from layer_checks.definitions import Candidate, Check, Layer
 from layer_checks.evidence import error_line
 from layer_checks.instances import copied, original_of, own_layer, rebuilt
-from layer_checks.likeness import Mistakes, failures_of, known_mistakes
+from layer_checks.likeness import Mistakes, failures_of, known_mistakes, resembles
 from layer_checks.matching import Match, Source, cut, matches, named_by_hand
 from layer_checks.randomness import repeatable
 from layer_checks.registry import right_version
@@ -38,8 +38,7 @@ class Findings:
         matching: How weights were matched, where not each by its own name.
         in_single: Whether it computes in float32, and was compared there.
         not_run: How many checks could not be run.
-        behaves_like: The known mistake.
-        fails_like: Known mistakes that fail some of the same checks.
+        mistakes: What is known to behave as the candidate does.
         running: The check that runs.
     """
 
@@ -48,8 +47,7 @@ class Findings:
     matching: str = ""
     in_single: bool = False
     not_run: int = 0
-    behaves_like: WrongVersion | None = None
-    fails_like: tuple[WrongVersion, ...] = ()
+    mistakes: Mistakes = field(default_factory=Mistakes)
     running: Check | None = None
 
 
@@ -119,7 +117,7 @@ def _diagnose_instance(
         found.notes = tuple(dict.fromkeys((*notes, *of_its_own.notes, *of_class.notes)))
     found.matching = of_its_own.matching or of_class.matching
     found.in_single = of_its_own.in_single or of_class.in_single
-    found.behaves_like, found.fails_like = of_class.behaves_like, of_class.fails_like
+    found.mistakes = of_class.mistakes
 
 
 class _Diagnosis:
@@ -149,13 +147,9 @@ class _Diagnosis:
             self.found.results = self._results(plain)
             self.found.matching = loaded.text if loaded else ""
             known = self._mistakes(plain, self.found.results)
-            exact = self._fails_the_same(known, self.found.results)
             right = _law_holds(self.found.results) and (loaded is None or loaded.complete)
-            if exact or right:  # what is known for a mistake is not adapted away
-                self.found.behaves_like, self.found.fails_like = (
-                    known.behaves_like,
-                    known.fails_like,
-                )
+            if known.exact or right:  # what is known for a mistake is not adapted away
+                self.found.mistakes = known
                 return
         as_is = self.found.results
         adapted = Adapted(self.layer, self.candidate)
@@ -245,15 +239,16 @@ class _Diagnosis:
     def _matched(self, form: _Form, loaded: "_Loaded") -> _Form:
         parameters, weights = weights_of(loaded.layer), loaded.weights
         self._require_names(parameters, weights)
-        likeliest: Match | None = None
+        tried = []
         for match in matches(parameters, weights, self.names):
             if not all(name.endswith("bias") for name in match.absent):
                 continue
-            tried = _Form(form.candidate, match, in_single=True)
-            if self._result(self.trial, tried, self.seed + 1).held:
+            again = _Form(form.candidate, match, in_single=True)
+            if self._result(self.trial, again, self.seed + 1).held:
                 return replace(form, match=replace(match, fits=True))
-            likeliest = likeliest or match
-        return replace(form, match=likeliest)
+            tried.append(match)
+        alike = (each for each in tried if resembles(self.layer, form.candidate, each))
+        return replace(form, match=next(alike, tried[0] if tried else None))
 
     def _require_names(
         self, parameters: Mapping[str, Tensor], weights: Mapping[str, Tensor]
@@ -338,10 +333,10 @@ class _Diagnosis:
         known = Mistakes()
         if form is not plain:
             known = self._mistakes(form, results)
-            known = known if not right or self._fails_the_same(known, results) else Mistakes()
+            known = known if not right or known.exact else Mistakes()
         elif not right:
             known = self._mistakes(plain, as_is)
-        self.found.behaves_like, self.found.fails_like = known.behaves_like, known.fails_like
+        self.found.mistakes = known
 
     def _mistakes(self, form: _Form, results: Sequence[Result]) -> Mistakes:
         """The known mistakes of a form."""
@@ -349,19 +344,24 @@ class _Diagnosis:
         if not failures:
             return Mistakes()
         try:
-            return known_mistakes(self.layer, form.candidate, failures, form.match)
+            untold = self._untold(results)
+            return known_mistakes(self.layer, form.candidate, failures, form.match, untold)
         except (OutOfTime, KeyboardInterrupt):
             raise
         except BaseException:  # where even the probe ends the program, nothing is known
             return Mistakes()
 
-    def _fails_the_same(self, known: Mistakes, results: Sequence[Result]) -> bool:
-        """Whether what it behaves like fails the very same checks."""
-        if known.behaves_like is None:
-            return False
-        return failures_of(
-            run(each, known.behaves_like.layer) for each in self.checks
-        ) == _failures(results)
+    def _untold(self, results: Sequence[Result]) -> frozenset[str]:
+        """The checks whose failure tells nothing.
+
+        Those that could not be asked, and probes of the law where the layer's own law fails, which
+        ask for the same values elsewhere.
+        """
+        laws = [each for each in self.checks if each.kind == "law"]
+        own = {each.name for each in laws if not each.generic}
+        fails = any(result.word == "failed" and result.name in own for result in results)
+        probes = {each.name for each in laws if each.generic and fails}
+        return frozenset(probes | {result.name for result in results if not result.asked})
 
 
 def _failures(results: Sequence[Result]) -> frozenset[str]:

@@ -140,10 +140,12 @@ def _whole(parts: Iterable[str]) -> set[str]:
 
 
 def heads_of(layer: nn.Module) -> int:
-    """The number of heads that a layer or one of its parts keeps, 1 if none does."""
-    for module in layer.modules():
+    """The number of heads that a layer, a part of it or its configuration keeps; 1 if none."""
+    places = list(layer.modules())
+    configs = [vars(module)["config"] for module in places if "config" in vars(module)]
+    for place in (*places, *configs):
         for name in HEADS:
-            number = getattr(module, name, None)
+            number = getattr(place, name, None)
             if isinstance(number, int) and number > 0:
                 return number
     return 1

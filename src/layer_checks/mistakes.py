@@ -207,16 +207,28 @@ def gradient_of_a_root_at_zero(call: Candidate, args: Any, kwargs: Any, wrong: A
 
 @_mistake("give an argument that is left out the value of its signature.", "values left out")
 def other_defaults(right: Any) -> Candidate:
-    """Drops a quarter unless told otherwise."""
+    """Drops a quarter, or counts a past of one, unless told otherwise."""
     signature = inspect.signature(right)
+
+    def completed(args: Any, kwargs: Any) -> dict[str, Any]:
+        given = signature.bind(*args, **kwargs).arguments
+        others = {"dropout": 0.25, "p": 0.25, "dropout_p": 0.25, "past": 1}
+        left_out = others.keys() & signature.parameters.keys() - given.keys()
+        return kwargs | {name: others[name] for name in left_out}
+
+    if not isinstance(right, type):
+
+        def other(*args: Any, **kwargs: Any) -> Any:
+            """Drops a quarter, or counts a past of one, unless told otherwise."""
+            return right(*args, **completed(args, kwargs))
+
+        return other
 
     class Other(right):  # type: ignore[misc]  # a class that is a value
         """Drops a quarter unless told otherwise."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            given = signature.bind(*args, **kwargs).arguments
-            left_out = {"dropout", "p"} & signature.parameters.keys() - given.keys()
-            super().__init__(*args, **kwargs, **dict.fromkeys(left_out, 0.25))
+            super().__init__(*args, **completed(args, kwargs))
 
     return Other
 

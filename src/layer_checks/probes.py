@@ -41,13 +41,15 @@ class Probing:
         inputs: Inputs for both in float64, for a number of sequences and of positions.
         narrow: The pair for one feature, and inputs for it; None where there are no features.
         sizes: What the candidate is built with, for the defaults of its other arguments.
-        defaults: These arguments, and the values that they have where they are left out.
+        defaults: These arguments, and the values that they have where they are left out: of the
+            constructor, or of a function.
         drawn: Builds the candidate and calls it, and returns all that chance decides in this: the
             initial weights, and an output in training; None where nothing is drawn.
         scales: By what the inputs are multiplied; empty where they are no floating-point numbers.
         half: Whether float16 and bfloat16 give results of their own dtype.
         batched: Whether the first axis of the inputs and the result counts sequences, of which
             there may be none.
+        bare: What a function is called with where all is left out that can be; None for a class.
     """
 
     pair: Callable[[Candidate], Pair]
@@ -59,6 +61,7 @@ class Probing:
     scales: Sequence[float] = (1e-6, 1.0, 80.0, 1e3)
     half: bool = True
     batched: bool = True
+    bare: Callable[[], Inputs] | None = None
 
 
 @dataclass(frozen=True)
@@ -236,9 +239,12 @@ def inputs_all_alike(probing: Probing, candidate: Candidate) -> Evidence:
 )
 def values_left_out(probing: Probing, candidate: Candidate) -> Evidence:
     """With the same draws, in training, it is what it is with these values given."""
-    found = []
+    found: list[tuple[dict[str, Tensor], Any]] = []
     for given in ({}, probing.defaults):
         with seeded(0):
+            if probing.bare is not None:
+                found.append(({}, candidate(*probing.bare(), **given)))
+                continue
             layer = built(candidate, *probing.sizes, **given)
             inputs = [_of_dtype(x, torch.float32) for x in probing.inputs(40, 4)]
             found.append((weights_of(layer), layer.train()(*inputs)))

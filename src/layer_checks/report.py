@@ -32,6 +32,7 @@ class Report:
         matching: How weights were matched, where not each by its own name.
         in_single: Whether it computes in float32 whatever its input is, and was compared there.
         fails_like: Known wrong versions that no value shows, which fail checks that it fails.
+        and_like: The second wrong version, where only two at once compute the same.
     """
 
     layer_name: str
@@ -42,6 +43,7 @@ class Report:
     matching: str = ""
     in_single: bool = False
     fails_like: tuple[WrongVersion, ...] = ()
+    and_like: WrongVersion | None = None
 
     @property
     def passed(self) -> tuple[Result, ...]:
@@ -134,6 +136,8 @@ class Report:
             remarks.append(f"look first at {first.name}: {first.law}{at}")
         if self.behaves_like is not None:
             remarks.append(f"behaves like: {self.behaves_like!r}")
+        if self.and_like is not None:
+            remarks.append(f"and like: {self.and_like!r}")
         remarks += [f"fails the same checks as: {version!r}" for version in self.fails_like]
         return remarks
 
@@ -204,12 +208,13 @@ def check(
     return Report(
         layer_name,
         found.results + late,
-        found.behaves_like,
+        found.mistakes.behaves_like,
         found.not_run,
         tuple(notes),
         found.matching,
         found.in_single,
-        found.fails_like,
+        found.mistakes.fails_like,
+        found.mistakes.and_like,
     )
 
 

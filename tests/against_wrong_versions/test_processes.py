@@ -98,4 +98,4 @@ def test_the_command_on_one_small_layer():
     assert "  1  sinusoidal_positions: sines before cosines\n" in ended.stdout
     assert "problem" not in ended.stdout
     (row,) = [line for line in ended.stdout.splitlines() if line.startswith("test_is_exact_in_")]
-    assert row.split()[1:] == ["xxxxxxxxx.x.", "10"]  # widths and dtypes are not its affair
+    assert row.split()[1:] == ["xxxxxxxxxx.x.", "11"]  # widths and dtypes are not its affair

@@ -5,13 +5,21 @@ import random
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from layer_checks import check
 from layer_checks.definitions import Candidate
 from layer_checks.evidence import Evidence
 from layer_checks.probes import PROBES, Probing
 from layer_checks.registry import LAYERS, wrong_versions
-from transformer_layers import BatchNorm1d, LayerNorm, MultiHeadAttention, padding_mask
+from transformer_layers import (
+    BatchNorm1d,
+    LayerNorm,
+    MultiHeadAttention,
+    causal_mask,
+    dropout,
+    padding_mask,
+)
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -29,7 +37,7 @@ def test_every_layer_is_asked_what_it_can_be_asked() -> None:
     assert asked["CausalSelfAttention"] == set(PROBES)
     assert asked["MultiHeadAttention"] == set(PROBES) - {"values left out"}
     assert asked["LayerNorm"] == set(PROBES) - {"draws of torch", "values left out"}
-    assert asked["causal_mask"] == {"called again"}
+    assert asked["causal_mask"] == {"called again", "values left out"}
     assert asked["l1_penalty"] == {"input unchanged", "layout in memory", "sizes of values"}
     assert all(asked.values())
 
@@ -115,8 +123,27 @@ def test_any_layer_can_make_the_mistakes() -> None:
     }
     assert "parameters made in forward" in names["LayerNorm"]
     assert "parameters made in forward" not in names["Dropout"]
-    assert names["causal_mask"] == {"table shared by all calls"}
+    assert names["causal_mask"] == {"table shared by all calls", "other defaults"}
     assert "size guessed" not in names["MultiHeadAttention"]  # whose "length guessed" it is
+
+
+@pytest.mark.parametrize(
+    ("layer", "other"),
+    [
+        ("dropout", lambda x, p=0.4, training=True: dropout(x, p, training)),
+        ("dropout", lambda x, p=0.5, training=False: dropout(x, p, training)),
+        ("causal_mask", lambda seq, past=2: causal_mask(seq, past)),
+        (
+            "scaled_dot_product_attention",
+            lambda query, key, value, mask=None, dropout_p=0.1: functional.dropout(
+                functional.scaled_dot_product_attention(query, key, value, mask), dropout_p
+            ),
+        ),
+    ],
+)
+def test_a_function_with_another_default_is_seen(layer: str, other: Candidate) -> None:
+    with pytest.raises(AssertionError, match=r"^not equal: "):
+        run("values left out", layer, other)
 
 
 def test_a_layer_that_is_told_little_of_is_asked_little() -> None:

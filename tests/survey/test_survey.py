@@ -2,18 +2,22 @@
 
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from layer_checks import check
-from survey import works  # noqa: F401, which declares them
+from layer_checks import check, wrong_version
+from layer_checks.arguments import CannotTakeError
+from survey import counts, works  # noqa: F401, which declares them
 from survey.__main__ import RESULTS, in_a_process, line
 from survey.adapters import additive, packed, projections, renamed, with_call
+from survey.cited import GROUPS, chosen, main, named
+from survey.counts import breaks_the_law
 from survey.definitions import SURVEYED, Surveyed
-from survey.environment import FILES, VERSIONS
+from survey.environment import FILES, VERSIONS, File, put_files
 from survey.second import DERIVED
 from survey.stubs import stub
 
@@ -100,6 +104,17 @@ class TestAdapters:
         assert [name for name, _ in ours.named_parameters()] == ["weight"]
         assert torch.equal(ours(torch.zeros(1, 3)), torch.zeros(1, 3))
 
+    def test_an_eps_that_a_work_does_not_take_cannot_be_asked_for(self):
+        Layer = renamed(lambda d_model: nn.LayerNorm(d_model), weight="weight")  # noqa: N806
+        with pytest.raises(CannotTakeError, match="takes no eps"):
+            Layer(3, eps=0.1)
+
+    def test_an_argument_that_a_work_is_not_called_with_is_not_implemented(self):
+        layers = [renamed(nn.Identity)(), with_call(nn.Identity, lambda module, x: module(x))()]
+        for layer in layers:
+            with pytest.raises(NotImplementedError, match="is not called with cache"):
+                layer(torch.zeros(1), cache=None)
+
     def test_a_name_that_is_not_there_is_an_error(self):
         names = projections("q", "k", "v", "o")
         with pytest.raises(TypeError, match="argument"):
@@ -137,6 +152,56 @@ class TestRunning:
         assert isinstance(Thing(3).attribute, object)
 
 
+class TestFiles:
+    CONTENT = b"answer = 42\n"
+
+    def test_a_file_is_loaded_once_and_known_by_its_digest(self, tmp_path):
+        there = tmp_path / "there"
+        (there / "owner").mkdir(parents=True)
+        (there / "owner/model.py").write_bytes(self.CONTENT)
+        files = {"place/model.py": File("owner/model.py", sha256(self.CONTENT).hexdigest())}
+        assert put_files(tmp_path / "places", files, root=there.as_uri()) == []
+        assert (tmp_path / "places/place/model.py").read_bytes() == self.CONTENT
+        (there / "owner/model.py").unlink()
+        assert put_files(tmp_path / "places", files, root=there.as_uri()) == []
+
+    def test_another_file_is_refused(self, tmp_path):
+        (tmp_path / "model.py").write_bytes(self.CONTENT)
+        files = {"place/model.py": File("model.py", "0" * 64)}
+        (line,) = put_files(tmp_path / "places", files, root=tmp_path.as_uri())
+        assert line == f"model.py: its SHA-256 is not {'0' * 64}"
+        assert not (tmp_path / "places").exists()
+
+    def test_a_file_that_cannot_be_loaded_is_named_with_its_place(self, tmp_path):
+        files = {"place/model.py": File("model.py", "0" * 64)}
+        (line,) = put_files(tmp_path / "places", files, root=tmp_path.as_uri())
+        assert line.startswith("model.py: ")
+        assert line.endswith(f"put it at {tmp_path / 'places/place/model.py'}")
+
+
+class TestCited:
+    def test_what_a_work_is_cited_for_is_a_known_wrong_version(self):
+        for entry in SURVEYED:
+            for name in entry.cited_for + entry.known_as:
+                assert wrong_version(entry.layer, name).name == name
+
+    def test_five_of_six_works_are_named_for_it(self):
+        for field in GROUPS:
+            ran = [row for row in chosen(RECORD["rows"], field) if "error" not in row]
+            assert sum(named(row, field) for row in ran) >= 5 / 6 * len(ran)
+            assert len(ran) >= {"cited_for": 30, "known_as": 10}[field]
+
+    def test_a_defect_counts_also_where_no_known_wrong_version_tells_it(self):
+        rows = [{"reading": "defect", "cited_for": []}, {"reading": "same", "cited_for": []}]
+        assert chosen(rows, "cited_for") == rows[:1]
+
+    def test_the_command_prints_them(self, capsys):
+        main()
+        told = capsys.readouterr().out
+        assert "timm 1.0.9, layers.RmsNorm as RMSNorm: 'variance for mean square'; said: " in told
+        assert re.search(r"named for it: \d+ of \d+; not run: 0\n", told)
+
+
 class TestTheRecord:
     def test_it_has_the_layers_that_are_declared(self):
         key = ("work", "layer", "path", "reading", "note", "second")
@@ -153,9 +218,24 @@ class TestTheRecord:
                 assert row["second"] in DERIVED
                 assert "error" not in RECORD["second"][row["second"]]
 
+    def test_right_layers_keep_the_law_and_one_in_ten_at_most_does_not_fit(self):
+        ran = [row for row in RECORD["rows"] if "error" not in row]
+        right = [row for row in ran if row["reading"] == "same"]
+        assert len(right) > 40
+        assert [row["path"] for row in right if breaks_the_law(row)] == []
+        assert sum(row["reading"] == "does not fit" for row in ran) <= len(ran) / 10
+
+    def test_the_counts_are_printed(self, capsys):
+        counts.main()
+        told = capsys.readouterr().out
+        assert re.search(r"\nright, and break the law: 0 of \d+\n", told)
+
     def test_every_work_is_pinned(self):
         pins = Path(RESULTS).with_name("requirements.txt").read_text()
-        pinned = set(re.findall(r"^([\w.-]+)==", pins, flags=re.MULTILINE)) | {"transformers"}
+        pinned = set(re.findall(r"^([\w.-]+)==", pins, flags=re.MULTILINE)) | {
+            "transformers",
+            "torch",
+        }
         assert {entry.work for entry in SURVEYED if "/" not in entry.work} <= pinned
         folders = set(VERSIONS) | {name.split("/")[0] for name in FILES}
         assert {entry.place for entry in SURVEYED} - {""} == folders

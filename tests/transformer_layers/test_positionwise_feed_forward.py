@@ -69,6 +69,21 @@ def test_dropout_acts_on_the_result_and_in_training_only():
     assert abs(kept.double().mean() - 0.5) < 5 * 0.5 / math.sqrt(kept.numel())
 
 
+def test_a_tenth_is_dropped_unless_told_otherwise():
+    dropped = PositionwiseFeedForward(D_MODEL, D_FF).train()(torch.randn(2000, D_MODEL)) == 0
+    # 12,000 draws: five standard deviations
+    assert dropped.double().mean().item() == pytest.approx(0.1, abs=0.014)
+
+
+@pytest.mark.parametrize(("name", "in_features"), [("linear1", 60), ("linear2", 110)])
+def test_starts_as_linear_layers_do(name, in_features):
+    linear = getattr(PositionwiseFeedForward(60, 110), name)
+    bound = 1 / math.sqrt(in_features)
+    for parameter in (linear.weight, linear.bias):
+        assert 0.8 * bound < parameter.abs().max().item() <= bound
+    assert linear.weight.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_low_precision_stays_near_float64(dtype):
     layer, x = random_layer().to(dtype), random_input(BATCH, SEQ).to(dtype)

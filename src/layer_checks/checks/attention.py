@@ -1,7 +1,7 @@
 """The checks of `attention_weights` and `scaled_dot_product_attention`, against torch's kernel."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import torch
@@ -36,16 +36,14 @@ def _mask() -> Tensor:
     return ranks < torch.tensor([[1], [2], [3], [4]])
 
 
-def _probe_weights(call: Call) -> list[Tensor]:
+def _probe_weights(call: Call) -> Iterator[Tensor]:
     query, key = _inputs()
     mask = _mask()
     dead = mask.clone()
     dead[1] = False
-    return [
-        *outputs_and_gradients(lambda q, k: call(q, k, None), {}, query, key),
-        *outputs_and_gradients(lambda q, k: call(q, k, mask), {}, query, key),
-        call(query, key, dead),
-    ]
+    yield from outputs_and_gradients(lambda q, k: call(q, k, None), {}, query, key)
+    yield from outputs_and_gradients(lambda q, k: call(q, k, mask), {}, query, key)
+    yield call(query, key, dead)
 
 
 def _half_precision(call: Call, masked: bool) -> Evidence:
@@ -66,17 +64,15 @@ def _of_attention(candidate: Candidate) -> Call:
     return lambda query, key, mask: candidate(query, key, _identity(key), mask)
 
 
-def _probe(candidate: Candidate) -> list[Tensor]:
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
     query, key = _inputs()
     rows = torch.zeros(1, 1, 3000, 6, dtype=torch.float64)
     columns = rows[..., :6, :]
     dropped = candidate(rows, columns, columns[..., :1] + 1, dropout_p=0.5)
-    return [
-        *_probe_weights(_of_attention(candidate)),
-        candidate(query, key, randn64(2, 3, 5, 6)),
-        dropped.std().mul(10).round(),  # 4, and no other draw makes it 3 or 5
-        (dropped == 0).double().mean().mul(10).round(),
-    ]
+    yield from _probe_weights(_of_attention(candidate))
+    yield candidate(query, key, randn64(2, 3, 5, 6))
+    yield dropped.std().mul(10).round()  # 4, and no other draw makes it 3 or 5
+    yield (dropped == 0).double().mean().mul(10).round()
 
 
 attention_weights = Layer(
@@ -273,5 +269,7 @@ probe(
         drawn=lambda candidate: [
             candidate(*(x.float() for x in _attention_inputs(2, 4)[:3]), dropout_p=0.5)
         ],
+        defaults={"dropout_p": 0.0},
+        bare=lambda: _attention_inputs(2, 4)[:3],
     ),
 )

@@ -1,5 +1,6 @@
 """The checks of `BatchNorm1d`, against `torch.nn.BatchNorm1d`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -46,12 +47,13 @@ def _example(candidate: Candidate) -> object:
     return built(candidate, 5), built(candidate, 5, eps=0.1), built(candidate, 5, momentum=None)
 
 
-def _probe(candidate: Candidate) -> list[Tensor]:
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
     x, y = _batch(4, 5, 3), _batch(4, 5)
     ours, theirs = _trained(candidate, eps=0.1)
-    in_training = outputs_and_gradients(ours, weights_of(theirs), x)
+    yield from outputs_and_gradients(ours, weights_of(theirs), x)
+    yield ours.eval()(y).detach()
     averaging, _ = _trained(candidate, momentum=None)
-    return [*in_training, ours.eval()(y).detach(), averaging.eval()(y).detach()]
+    yield averaging.eval()(y).detach()
 
 
 def _values(candidate: Candidate, *axes: int) -> Evidence:

@@ -1,5 +1,7 @@
 """The checks of `CausalSelfAttention`, against `torch.nn.functional`."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -41,20 +43,15 @@ def _example(candidate: Candidate) -> object:
     return built(candidate, _D_MODEL, _NUM_HEADS), built(candidate, 15, 3, dropout=0.5)
 
 
-def _probe(candidate: Candidate) -> list[Tensor]:
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL)
-    found = [
-        torch.tensor(len(ours.state_dict())),
-        *outputs_and_gradients(ours, weights_of(theirs), x),
-    ]
+    yield torch.tensor(len(ours.state_dict()))
+    yield from outputs_and_gradients(ours, weights_of(theirs), x)
     dropping, _ = _pair(candidate, dropout=0.3)
-    found += seen_in_training(dropping, sequences(_D_MODEL, batch=100))
-    try:
-        steps = in_steps(ours, x, _NUM_HEADS, [2, 2])
-    except Exception:  # a layer without a cache is told by the rest
-        return found
-    return [*found, *(step.detach() for step in steps)]
+    yield from seen_in_training(dropping, sequences(_D_MODEL, batch=100))
+    for step in in_steps(ours, x, _NUM_HEADS, [2, 2]):
+        yield step.detach()
 
 
 def _small_weights(candidate: Candidate, atol: float) -> Evidence:

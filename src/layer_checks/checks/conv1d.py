@@ -1,5 +1,7 @@
 """The checks of `Conv1D`, against `torch.nn.Linear`."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -27,13 +29,11 @@ def _example(candidate: Candidate) -> object:
     return built(candidate, 5, 7)
 
 
-def _probe(candidate: Candidate) -> list[Tensor]:
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
     ours, theirs = _pair(candidate, 6, 6)  # a wrong order or layout shows in the failed checks
     initial = [*weights_of(built(candidate, 200, 200)).values(), torch.zeros(2)]
-    return [
-        initial[0].std().mul(100).round(),
-        *outputs_and_gradients(ours, weights_of(theirs), randn64(2, 3, 6)),
-    ]
+    yield initial[0].std().mul(100).round()
+    yield from outputs_and_gradients(ours, weights_of(theirs), randn64(2, 3, 6))
 
 
 def _values(candidate: Candidate, in_features: int, out_features: int) -> Evidence:

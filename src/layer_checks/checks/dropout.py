@@ -159,6 +159,8 @@ probe(
         pair=lambda candidate: (lambda x: candidate(x, 0.5, training=False), _itself),
         inputs=_sequences,
         half=False,  # see dtype
+        defaults={"p": 0.5, "training": True},
+        bare=lambda: _sequences(40, 4),
         drawn=lambda candidate: [candidate(torch.ones(100), 0.5, training=True)],
     ),
 )

@@ -1,6 +1,6 @@
 """The checks of the two encoder layers, against `torch.nn.TransformerEncoderLayer`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -57,11 +57,11 @@ def _example(candidate: Candidate) -> object:
     return layer(_sequences().float(), mask=_lengths_mask())
 
 
-def _probe(encoder: _Encoder) -> list[Tensor]:
+def _probe(encoder: _Encoder) -> Iterator[Tensor]:
     ours, theirs = encoder.pair()
-    found = outputs_and_gradients(ours, theirs.as_ours(), _sequences(), _lengths_mask())
+    yield from outputs_and_gradients(ours, theirs.as_ours(), _sequences(), _lengths_mask())
     dropping, _ = encoder.pair(dropout=0.3)
-    return [*found, *seen_in_training(dropping, randn64(200, 4, _D_MODEL))]
+    yield from seen_in_training(dropping, randn64(200, 4, _D_MODEL))
 
 
 transformer_encoder_layer = Layer(

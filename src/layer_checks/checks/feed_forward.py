@@ -1,6 +1,6 @@
 """The checks of `PositionwiseFeedForward` and `FeedForward`, against `torch.nn.functional`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -50,12 +50,12 @@ def _gpt2(candidate: Candidate) -> _Network:
     return _Network(candidate, TorchFeedForward)
 
 
-def _probe(network: _Network, default_size: int) -> list[Tensor]:
+def _probe(network: _Network, default_size: int) -> Iterator[Tensor]:
     ours, theirs = network.pair()
-    found = outputs_and_gradients(ours, weights_of(theirs), randn64(2, 3, _D_MODEL))
+    yield torch.tensor(default_size)
+    yield from outputs_and_gradients(ours, weights_of(theirs), randn64(2, 3, _D_MODEL))
     dropping, _ = network.pair(dropout=0.3)
-    seen = seen_in_training(dropping, randn64(800, _D_MODEL))
-    return [torch.tensor(default_size), *found, *seen]
+    yield from seen_in_training(dropping, randn64(800, _D_MODEL))
 
 
 def _default_size(candidate: Candidate) -> int:

@@ -1,5 +1,6 @@
 """The checks of `LayerNorm`, against `torch.nn.LayerNorm`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -29,14 +30,11 @@ def _example(candidate: Candidate) -> object:
     return built(candidate, 5), built(candidate, 5, eps=0.1), built(candidate, 5, bias=False)
 
 
-def _probe(candidate: Candidate) -> list[Tensor]:
-    """Outputs and gradients in float64, where eps counts."""
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
+    """Outputs and gradients in float64, where eps counts, and what bias=False leaves."""
     ours, theirs = _pair(candidate, 5, eps=0.1)
-    without_bias = len(weights_of(built(candidate, 5, bias=False)))
-    return [
-        torch.tensor(without_bias),
-        *outputs_and_gradients(ours, weights_of(theirs), _rows(5)),
-    ]
+    yield from outputs_and_gradients(ours, weights_of(theirs), _rows(5))
+    yield torch.tensor(len(weights_of(built(candidate, 5, bias=False))))
 
 
 def _pair(candidate: Candidate, d_model: int, **options: Any) -> tuple[nn.Module, nn.LayerNorm]:

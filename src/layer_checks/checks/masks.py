@@ -145,6 +145,8 @@ probe(
     Probing(
         pair=lambda candidate: (candidate, _expected_causal),
         inputs=lambda batch, seq: (seq, batch),
+        defaults={"past": 0},
+        bare=lambda: (4,),
         scales=(),
         half=False,
         batched=False,

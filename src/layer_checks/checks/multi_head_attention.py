@@ -1,5 +1,6 @@
 """The checks of `MultiHeadAttention`, against `torch.nn.MultiheadAttention`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -57,18 +58,16 @@ def _example(candidate: Candidate) -> object:
     return layer(query, key, value), layer(query, key, value, mask=_mask(4, 7))
 
 
-def _probe(candidate: Candidate) -> list[Tensor]:
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
     inputs = _inputs()
     mask, dead = _mask(4, 7), _mask(4, 7)
     dead[1] = False
     ours, theirs = _pair(candidate)
     weights = theirs.as_ours()
-    return [
-        *outputs_and_gradients(ours, weights, *inputs),
-        *outputs_and_gradients(ours, weights, *inputs, mask),
-        ours(*inputs, dead).detach(),
-        *seen_in_training(_pair(candidate, dropout=0.3)[0], *_inputs(batch=100)),
-    ]
+    yield from outputs_and_gradients(ours, weights, *inputs)
+    yield from outputs_and_gradients(ours, weights, *inputs, mask)
+    yield ours(*inputs, dead).detach()
+    yield from seen_in_training(_pair(candidate, dropout=0.3)[0], *_inputs(batch=100))
 
 
 def _fresh(candidate: Candidate, atol: float) -> Evidence:

@@ -44,6 +44,13 @@ def erf_of_x(x: Tensor) -> Tensor:
     return 0.5 * x * (1 + torch.erf(x))
 
 
+@gelu.wrong("compute √2, do not round it: six digits show in float64.")
+def root_of_2_rounded(x: Tensor) -> Tensor:
+    """Has the root of 2 to six digits."""
+    wide = at_least_float32(x)
+    return (0.5 * wide * (1 + torch.erf(wide / 1.41421))).to(x.dtype)
+
+
 @gelu.wrong("multiply by 1/2: Φ runs from 0 to 1.", name="one half missing")
 def without_one_half(x: Tensor) -> Tensor:
     """Is twice as large."""
@@ -111,6 +118,17 @@ def pi_outside_the_root(x: Tensor) -> Tensor:
 def constant_rounded(x: Tensor) -> Tensor:
     """Has the root of 2/pi to two digits."""
     return _tanh_of(x, 0.8 * (x + 0.044715 * x**3))
+
+
+@gelu_tanh.wrong(
+    "compute √(2/π), do not type it: ten digits are fewer than float64 has.",
+    published="transformers 5.23, activations.py, FastGELUActivation; megatron-core 0.16.1, "
+    "megatron/core/fusions/fused_bias_gelu.py, with eight",
+)
+def constant_of_ten_digits(x: Tensor) -> Tensor:
+    """Has the root of 2/pi to ten digits."""
+    wide = at_least_float32(x)
+    return _tanh_of(wide, 0.7978845608 * (wide + 0.044715 * wide**3)).to(x.dtype)
 
 
 @gelu_tanh.wrong("multiply by 1/2: 1 + tanh runs from 0 to 2.")

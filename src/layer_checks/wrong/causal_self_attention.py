@@ -227,6 +227,19 @@ class WeightsNotDropped(_CausalSelfAttention):
         return weights
 
 
+@causal_self_attention.wrong(
+    "drop the weights, and the result of c_proj.", published="graykode/gpt-2-Pytorch, GPT2/model.py"
+)
+class DropoutIgnored(_CausalSelfAttention):
+    """Takes the argument and does not use it."""
+
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def drop_result(self, x: Tensor) -> Tensor:
+        return x
+
+
 @causal_self_attention.wrong("drop in training only: pass the training flag.")
 class DropoutInEvaluation(_CausalSelfAttention):
     """Drops whether it trains or not."""

@@ -11,6 +11,8 @@ from layer_checks.wrong import layer_norm
 from transformer_layers import LayerNorm, MultiHeadAttention, PositionwiseFeedForward
 
 _POST = "the notes' post, TransformerEncoderLayer"
+_ANNOTATED = "the Annotated Transformer, the_annotated_transformer.py"
+_DEVIATION_ADVICE = "normalize by the biased variance, with eps under the root."
 _MASK_ADVICE = "hand the mask to the attention."
 _NO_DROPOUT_ADVICE = "drop what each sub-layer gives, before it is added."
 _DROPOUT_ADVICE = "drop in training only: pass the training flag."
@@ -135,10 +137,7 @@ class MaskIgnored(_PostNorm):
         return super().forward(x)
 
 
-@transformer_encoder_layer.wrong(
-    "normalize by the biased variance, with eps under the root.",
-    published="the Annotated Transformer, the_annotated_transformer.py",
-)
+@transformer_encoder_layer.wrong(_DEVIATION_ADVICE, published=_ANNOTATED)
 class UnbiasedDeviationPlusEps(_PostNorm):
     """Normalizes with the unbiased deviation plus eps."""
 
@@ -254,6 +253,15 @@ class PreParallel(_PreNorm):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         return x + self.attend(self.norm1(x), mask) + self.feed_forward(self.norm2(x))
+
+
+@pre_norm_transformer_encoder_layer.wrong(
+    _DEVIATION_ADVICE, name="unbiased deviation plus eps", published=_ANNOTATED
+)
+class PreUnbiasedDeviationPlusEps(_PreNorm):
+    """Normalizes with the unbiased deviation plus eps."""
+
+    norm = layer_norm.UnbiasedDeviationPlusEps
 
 
 @pre_norm_transformer_encoder_layer.wrong(_MASK_ADVICE, name="mask ignored")

@@ -102,8 +102,7 @@ class DropoutInEvaluation(_Positionwise):
 
 @positionwise_feed_forward.wrong(
     "drop the result, not the activations.",
-    published="the Annotated Transformer, the_annotated_transformer.py; torch, "
-    "nn.TransformerEncoderLayer, which drops in both places",
+    published="the Annotated Transformer, the_annotated_transformer.py",
 )
 class DropoutInside(_Positionwise):
     """Drops the activations in place of the result."""
@@ -113,6 +112,17 @@ class DropoutInside(_Positionwise):
 
     def drop(self, y: Tensor) -> Tensor:
         return y
+
+
+@positionwise_feed_forward.wrong(
+    "drop the result alone, not the activations as well.",
+    published="torch, nn.TransformerEncoderLayer, where it is meant",
+)
+class DropoutInsideToo(_Positionwise):
+    """Drops the activations, and the result."""
+
+    def activated(self, h: Tensor) -> Tensor:
+        return functional.dropout(h.relu(), self.dropout, self.training)
 
 
 @positionwise_feed_forward.wrong(

@@ -14,6 +14,12 @@ def _angles(seq: int, d_model: int, base: float = 10000.0, first: int = 0) -> Te
     return pos[:, None] / base**exponents
 
 
+def _angles_by_one_less(seq: int, d_model: int) -> Tensor:
+    pairs = (d_model + 1) // 2
+    exponents = torch.arange(pairs, dtype=torch.float64) / max(pairs - 1, 1)
+    return torch.arange(seq, dtype=torch.float64)[:, None] / 10000.0**exponents
+
+
 def _interleaved(even: Tensor, odd: Tensor, d_model: int, dtype: torch.dtype | None) -> Tensor:
     table = torch.stack((even, odd), dim=-1).flatten(-2)[:, :d_model]
     return table.to(dtype or torch.get_default_dtype())
@@ -57,15 +63,25 @@ def exponent_doubled_twice(seq: int, d_model: int, *, dtype: torch.dtype | None 
     "the exponent of pair i is 2i/d_model: with d/2 - 1 in place of d/2 the last pair is 10000 "
     "itself.",
     name="timescales by d/2 - 1",
-    published="whisper 20250625, whisper/model.py, sinusoids; transformers, "
-    "models/m2m_100/modeling_m2m_100.py; tensor2tensor, layers/common_attention.py",
 )
 def timescales_by_one_less(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Divides by one pair less."""
-    pairs = (d_model + 1) // 2
-    exponents = torch.arange(pairs, dtype=torch.float64) / max(pairs - 1, 1)
-    angles = torch.arange(seq, dtype=torch.float64)[:, None] / 10000.0**exponents
+    angles = _angles_by_one_less(seq, d_model)
     return _interleaved(angles.sin(), angles.cos(), d_model, dtype)
+
+
+@sinusoidal_positions.wrong(
+    "let sines and cosines alternate, and let the exponent of pair i be 2i/d_model: this is the "
+    "table of tensor2tensor, not of the paper.",
+    published="whisper 20250625, whisper/model.py, sinusoids; transformers, "
+    "models/m2m_100/modeling_m2m_100.py; fairseq 0.12.2, "
+    "modules/sinusoidal_positional_embedding.py; tensor2tensor, layers/common_attention.py",
+)
+def table_of_tensor2tensor(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Does both."""
+    angles = _angles_by_one_less(seq, d_model)
+    table = torch.cat((angles.sin(), angles.cos()), dim=-1)[:, :d_model]
+    return table.to(dtype or torch.get_default_dtype())
 
 
 @sinusoidal_positions.wrong(
