@@ -233,6 +233,15 @@ def dropout(candidate: Candidate) -> Evidence:
     return equivalent(weights[weights != 0], 0.02 / 0.75, atol=1e-7)
 
 
+@scaled_dot_product_attention.check(
+    "What is dropped are weights: two equal columns of values give two equal columns."
+)
+def columns_alike(candidate: Candidate) -> Evidence:
+    query, key = _inputs()
+    columns = candidate(query, key, randn64(2, 3, 5, 1).expand(-1, -1, -1, 2), dropout_p=0.5)
+    return equivalent(columns[..., 0], columns[..., 1], atol=1e-12)
+
+
 def _weight_inputs(batch: int, seq: int) -> tuple[Tensor, Tensor, Tensor]:
     keys = 5 if seq > 1 else 1
     mask = torch.rand(seq, keys).argsort(dim=-1) < 3

@@ -29,6 +29,15 @@ from layer_checks.dropping import elements_dropped, one_of
 from layer_checks.evidence import Evidence, equivalent, holds, raises
 from layer_checks.probes import Probing, probe
 from layer_checks.randomness import seeded
+from layer_checks.writing import (
+    continued,
+    drawn_from_nucleus,
+    fix_logits,
+    rows_ending_apart,
+    told_by_writing,
+    with_an_end,
+    written,
+)
 from transformer_layers import GPT2Config, KeyValueCache
 
 _VOCAB_SIZE, _N_POSITIONS, _N_EMBD, _N_LAYER, _N_HEAD = 11, 8, 6, 2, 3
@@ -49,6 +58,13 @@ def _authority() -> TorchGPT2:
 def _pair(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, TorchGPT2]:
     theirs = randomized(_authority())
     return with_weights_of(theirs, candidate, _config(dropout)), theirs
+
+
+def _writing(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, Tensor, int]:
+    """A model, prompts of which it ends some before others, and the token that ends them."""
+    theirs = _authority()
+    ids, eos_token = rows_ending_apart(theirs)
+    return with_weights_of(theirs, candidate, _config(dropout)), ids, eos_token
 
 
 def _ids(batch: int = 2, seq: int = 5) -> Tensor:
@@ -75,6 +91,7 @@ def _probe(candidate: Candidate) -> Iterator[Tensor]:
     caches = _caches()
     for part in ids.split([3, 2], dim=1):
         yield ours(part, caches=caches).detach()
+    yield from told_by_writing(*_pair(candidate, dropout=0.5))
 
 
 def _refuses(candidate: Candidate, batches: Sequence[Tensor], what: str) -> Evidence:
@@ -210,6 +227,60 @@ def caches(candidate: Candidate) -> Evidence:
     caches = _caches()
     steps = [ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)]
     return equivalent(torch.cat(steps, dim=1), theirs(ids), atol=1e-12)
+
+
+@gpt2.check(
+    "generate adds the tokens of the highest logits, one by one, in training too, where nothing "
+    "is dropped meanwhile; so does stream.",
+    kind="contract",
+)
+def greedy_tokens(candidate: Candidate) -> Evidence:
+    ours, ids, _ = _writing(candidate, dropout=0.5)
+    expected = continued(ours, ids)
+    return equivalent(written(ours.train(), ids), expected)
+
+
+@gpt2.check(
+    "A row that has written eos_token is filled up with it while others go on, until all have "
+    "ended.",
+    kind="contract",
+)
+def rows_that_end(candidate: Candidate) -> Evidence:
+    ours, ids, eos_token = _writing(candidate)
+    expected = continued(ours, ids, eos_token)
+    equivalent(written(ours, ids, eos_token=eos_token), expected)
+    ending = (expected[:, :-1] == eos_token).any(dim=1)
+    expected = continued(ours, ids[ending], eos_token)
+    return equivalent(written(ours, ids[ending], eos_token=eos_token), expected)
+
+
+@gpt2.check("A prompt that holds eos_token is continued as any other.", kind="contract")
+def end_in_a_prompt(candidate: Candidate) -> Evidence:
+    ours, ids, eos_token = _writing(candidate)
+    ids = with_an_end(ids, eos_token)
+    expected = continued(ours, ids, eos_token)
+    return equivalent(written(ours, ids, eos_token=eos_token), expected)
+
+
+@gpt2.check(
+    "With top_p = 0.75 at temperature 2, tokens are drawn from the fewest that have 0.75 after "
+    "the division by 2.",
+    kind="contract",
+)
+def nucleus(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    fix_logits(ours, theirs)
+    return drawn_from_nucleus(ours, top_p=0.75)
+
+
+@gpt2.check(
+    "With top_k = 4, too, they are drawn from the fewest that have 0.75 of what these four have.",
+    kind="contract",
+)
+def nucleus_of_four(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    fix_logits(ours, theirs)
+    return drawn_from_nucleus(ours, top_p=0.75, top_k=4)
 
 
 @gpt2.check("In evaluation nothing is dropped.")

@@ -87,6 +87,20 @@ def gradients(penalty: _Penalty) -> Evidence:
     return same_gradients(ours, theirs, randn64(3, 4), randn64(5), atol=1e-12)
 
 
+@both.check(
+    {
+        l1_penalty: "At a weight of 0 the gradient is 0, and at others their sign.",
+        l2_penalty: "At a weight of 0 the gradient is 0, also where all are 0.",
+    }
+)
+def gradient_at_zero(penalty: _Penalty) -> Evidence:
+    ours, theirs = _of_two(penalty.candidate), _of_two(penalty.authority)
+    zeros = torch.zeros(5, dtype=torch.float64)
+    some = randn64(3, 4) * torch.tensor([1.0, 0.0, 1.0, 0.0])
+    same_gradients(ours, theirs, torch.zeros_like(some), zeros, atol=1e-12)
+    return same_gradients(ours, theirs, some, zeros, atol=1e-12)
+
+
 @both.check("A generator of tensors, such as layer.parameters(), gives the same.", kind="contract")
 def generator(penalty: _Penalty) -> Evidence:
     weights = _weights()
@@ -137,6 +151,24 @@ def threshold_gradients(candidate: Candidate) -> Evidence:
         2 * randn64(4, 6),
         atol=1e-15,
     )
+
+
+@soft_threshold.check("At 0 the value and the gradient are 0.")
+def at_zero(candidate: Candidate) -> Evidence:
+    return same_gradients(
+        lambda x: candidate(x, 0.7),
+        lambda x: functional.softshrink(x, 0.7),
+        randn64(4, 6) * torch.tensor([1.0, 0.0, 2.0, 0.0, 0.5, 3.0]),
+        atol=1e-15,
+    )
+
+
+@soft_threshold.check("With a threshold of 0 nothing moves, nor does a 0.")
+def threshold_of_zero(candidate: Candidate) -> Evidence:
+    x = randn64(4, 6)
+    same_gradients(lambda x: candidate(x, 0.0), lambda x: x.clone(), x, atol=1e-15)
+    with_zeros = x * torch.tensor([1.0, 0.0, 2.0, 0.0, 0.5, 3.0])
+    return equivalent(candidate(with_zeros, 0.0), with_zeros, atol=1e-15)
 
 
 @soft_threshold.check("It is the z with the least (z - x)²/2 + threshold·|z|, found on a grid.")

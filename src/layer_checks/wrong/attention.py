@@ -269,6 +269,18 @@ def rows_dropped(
     return output * functional.dropout(output.new_ones(*output.shape[:-1], 1), dropout_p)
 
 
+@scaled_dot_product_attention.wrong("drop weights before they meet the values, not the output.")
+def output_dropped(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    """Drops features of the result in place of weights."""
+    return functional.dropout(right_weights(query, key, mask) @ value, dropout_p)
+
+
 @scaled_dot_product_attention.wrong("multiply the weights by the values.")
 def keys_for_values(
     query: Tensor,

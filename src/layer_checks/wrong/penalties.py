@@ -75,6 +75,12 @@ def sum_in_bfloat16(parameters: Iterable[Tensor]) -> Tensor:
     return torch.cat([parameter.flatten() for parameter in parameters]).abs().sum()
 
 
+@l1_penalty.wrong("take absolute values: at 0 the root of a square has no gradient.")
+def root_of_the_square(parameters: Iterable[Tensor]) -> Tensor:
+    """Takes the root of the square of each weight, whose gradient at 0 is 0/0."""
+    return _flat(parameters).square().sqrt().sum()
+
+
 @l2_penalty.wrong(
     "take half of the sum of squares, so that the gradient is w: weight_decay adds that."
 )
@@ -102,6 +108,12 @@ def sum_of_lengths(parameters: Iterable[Tensor]) -> Tensor:
 def half_of_first(parameters: Iterable[Tensor]) -> Tensor:
     """Forgets all tensors but the first."""
     return 0.5 * at_least_float32(next(iter(parameters))).square().sum()
+
+
+@l2_penalty.wrong("add the squares up, without a root between: at 0 a root has no gradient.")
+def square_of_the_length(parameters: Iterable[Tensor]) -> Tensor:
+    """Squares the root of the sum of squares, which has no gradient where all weights are 0."""
+    return 0.5 * _flat(parameters).square().sum().sqrt().square()
 
 
 l2_penalty.wrong("square the weights.", name="absolute values")(half_of_absolute_values)
@@ -172,3 +184,19 @@ def shrunk_in_proportion(x: Tensor, threshold: float) -> Tensor:
 def gradient_inside(x: Tensor, threshold: float) -> Tensor:
     """Has the value, and the gradient of the input itself everywhere."""
     return x - x.detach().clamp(-threshold, threshold)
+
+
+@soft_threshold.wrong(
+    "do not divide by the absolute value, as the step for the length of a group does: x may be 0."
+)
+def divided_by_the_absolute_value(x: Tensor, threshold: float) -> Tensor:
+    """Multiplies by what is left of each value's size."""
+    wide = at_least_float32(x)
+    return (wide * (1 - threshold / wide.abs()).clamp(min=0)).to(x.dtype)
+
+
+@soft_threshold.wrong("take any threshold from 0 on: at 0 nothing moves.")
+def no_threshold_of_zero(x: Tensor, threshold: float) -> Tensor:
+    """Takes a threshold of 0 for one that is left out."""
+    limit = threshold or 0.5
+    return x - x.clamp(-limit, limit)
