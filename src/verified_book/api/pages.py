@@ -15,13 +15,13 @@ from sphinx.util.osutil import relative_uri
 
 from verified_book.api.addresses import described, has_pages
 from verified_book.api.entries import Entry, entries
+from verified_book.made_pages import MADE
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _WAITING = "verified_book_api_waiting"
 _BESIDE = "verified_book_api_beside"
-_MADE = "verified_book_api.json"
 _FEW = 2  # methods that need no table
 _END = re.compile(r"\.(?=\s+[A-Z]|\s*$)")
 _BETWEEN = addnodes.index | nodes.comment | nodes.system_message | nodes.target
@@ -213,7 +213,7 @@ def _body(app: "Sphinx", shown: _Waiting, listing: nodes.reference) -> str:
 
 def _remove_former(app: "Sphinx", names: set[str]) -> None:
     """Removes the pages of objects that are described no more."""
-    file = Path(app.doctreedir, _MADE)
+    file = Path(app.doctreedir, MADE)
     former = set(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else set()
     for name in former - names:
         Path(app.builder.get_outfilename(name)).unlink(missing_ok=True)  # type: ignore[attr-defined]

@@ -219,6 +219,15 @@ def test_a_build_of_another_page_leaves_the_pages(tmp_path):
     )
 
 
+def test_a_build_without_a_change_leaves_the_search_whole(tmp_path):
+    found = [
+        (build.site / "_static/verified_book_search_data.js").read_text()
+        for build in (sphinx_build(tmp_path, CONF, PAGES), sphinx_build(tmp_path, CONF, PAGES))
+    ]
+    assert "sub/layers.Norm.html" in found[0]
+    assert found[1] == found[0]
+
+
 @pytest.mark.parametrize("builder", ["dirhtml", "singlehtml"])
 def test_other_sites_are_whole(tmp_path, builder):
     build = sphinx_build(tmp_path, CONF.replace('"verified_book.search"', ""), PAGES, "-b", builder)
