@@ -222,7 +222,7 @@ def test_a_build_of_another_page_leaves_the_pages(tmp_path):
 def test_a_build_without_a_change_leaves_the_search_whole(tmp_path):
     found = [
         (build.site / "_static/verified_book_search_data.js").read_text()
-        for build in (sphinx_build(tmp_path, CONF, PAGES), sphinx_build(tmp_path, CONF, PAGES))
+        for build in (sphinx_build(tmp_path, CONF, PAGES), sphinx_build(tmp_path, CONF, {}))
     ]
     assert "sub/layers.Norm.html" in found[0]
     assert found[1] == found[0]
