@@ -8,27 +8,19 @@ def gpt2_config(d_model: int, num_heads: int = 1, dropout: float = 0.1, **more: 
     """Of a GPT-2 of `transformers`."""
     from transformers import GPT2Config
 
-    return GPT2Config(
-        n_embd=d_model,
-        n_head=num_heads,
-        attn_pdrop=dropout,
-        resid_pdrop=dropout,
-        embd_pdrop=dropout,
-        **more,
-    )
+    return GPT2Config(**_sizes(d_model, num_heads, dropout), **more)
 
 
 def gpt1_config(d_model: int, num_heads: int = 1, dropout: float = 0.1) -> Any:
     """Of a GPT-1 of `transformers`."""
     from transformers import OpenAIGPTConfig
 
-    return OpenAIGPTConfig(
-        n_embd=d_model,
-        n_head=num_heads,
-        attn_pdrop=dropout,
-        resid_pdrop=dropout,
-        embd_pdrop=dropout,
-    )
+    return OpenAIGPTConfig(**_sizes(d_model, num_heads, dropout))
+
+
+def _sizes(d_model: int, num_heads: int, dropout: float) -> dict[str, Any]:
+    dropouts = dict.fromkeys(("attn_pdrop", "resid_pdrop", "embd_pdrop"), dropout)
+    return {"n_embd": d_model, "n_head": num_heads, **dropouts}
 
 
 def nano_config(d_model: int, num_heads: int = 1, dropout: float = 0.1) -> Any:

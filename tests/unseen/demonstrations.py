@@ -1,18 +1,45 @@
 """That a version is wrong, held apart from `check`."""
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 
 import transformer_layers
+from tests.unseen.__main__ import totals
 from tests.unseen.definitions import VERSIONS
 
+Shows = Callable[[Any], bool]
 
-def assert_shown(does_right: Callable[[Any], bool]) -> None:
+
+def assert_shown(does_right: Shows) -> None:
     """Asserts that the right layer does what the version of the function's name does not."""
     version = VERSIONS[does_right.__name__.replace("_", " ")]
     torch.manual_seed(0)
     assert does_right(getattr(transformer_layers, version.layer))
     torch.manual_seed(0)
     assert not does_right(version.candidate)
+
+
+def assert_each_is_told(collection: str, shown: Sequence[Shows]) -> None:
+    """Asserts that each version of a collection is shown, and has a source of its own."""
+    versions = {name: each for name, each in VERSIONS.items() if each.collection == collection}
+    assert set(versions) == {shows.__name__.replace("_", " ") for shows in shown}
+    for version in versions.values():
+        assert version.what.endswith(".")
+        assert re.compile(version.words)
+        assert version.source
+        others = [each.source for each in VERSIONS.values() if each is not version]
+        assert version.source not in others
+
+
+def assert_recorded(collection: str, number: int) -> None:
+    """Asserts that a collection has so many versions, and its record these, with their totals."""
+    names = [name for name, each in VERSIONS.items() if each.collection == collection]
+    record = json.loads(Path(__file__).with_name(f"{collection}.json").read_text())
+    assert len(names) == number
+    assert [row["version"] for row in record["versions"]] == names
+    assert record["totals"] == totals(record["versions"])

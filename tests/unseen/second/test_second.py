@@ -1,17 +1,12 @@
 """Each version of the second collection is wrong: what it does otherwise is shown here."""
 
-import json
-import re
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 from tests.unseen import __main__
-from tests.unseen.__main__ import totals
-from tests.unseen.definitions import VERSIONS
-from tests.unseen.demonstrations import assert_shown
+from tests.unseen.demonstrations import assert_each_is_told, assert_recorded, assert_shown
 from transformer_layers import GPT2Config, padding_mask
 
 CONFIG = GPT2Config(vocab_size=11, n_positions=12, n_embd=6, n_layer=2, n_head=2, dropout=0.0)
@@ -235,7 +230,6 @@ SHOWN = (
     positions_go_on_without_a_cache,
     norms_start_from_noise,
 )
-SECOND = {name: each for name, each in VERSIONS.items() if each.collection == "second"}
 
 
 class TestTheVersions:
@@ -243,24 +237,11 @@ class TestTheVersions:
     def test_the_right_layer_does_what_the_wrong_one_does_not(self, shows):
         assert_shown(shows)
 
-    def test_there_are_thirty_and_each_is_shown(self):
-        assert len(SECOND) == 30
-        assert set(SECOND) == {shows.__name__.replace("_", " ") for shows in SHOWN}
+    def test_each_is_shown_and_has_a_source_of_its_own(self):
+        assert_each_is_told("second", SHOWN)
 
-    def test_all_have_a_sentence_words_and_a_source_of_their_own(self):
-        for version in SECOND.values():
-            assert version.what.endswith(".")
-            assert re.compile(version.words)
-            others = [each.source for each in VERSIONS.values() if each is not version]
-            assert version.source
-            assert version.source not in others
-
-
-class TestTheRecord:
-    def test_it_is_of_these_versions(self):
-        record = json.loads(Path(__file__).parent.with_name("second.json").read_text())
-        assert [row["version"] for row in record["versions"]] == list(SECOND)
-        assert record["totals"] == totals(record["versions"])
+    def test_the_record_is_of_these(self):
+        assert_recorded("second", 30)
 
 
 class TestTheCommand:

@@ -1,17 +1,12 @@
 """Each version of the third collection is wrong: what it does otherwise is shown here."""
 
-import json
 import math
-import re
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from tests.unseen.__main__ import totals
-from tests.unseen.definitions import VERSIONS
-from tests.unseen.demonstrations import assert_shown
+from tests.unseen.demonstrations import assert_each_is_told, assert_recorded, assert_shown
 from transformer_layers import GPT2Config, KeyValueCache, padding_mask
 
 CONFIG = GPT2Config(vocab_size=11, n_positions=12, n_embd=6, n_layer=2, n_head=2, dropout=0.0)
@@ -276,7 +271,6 @@ SHOWN = (
     eos_taken_for_padding,
     temperature_after_the_nucleus,
 )
-THIRD = {name: each for name, each in VERSIONS.items() if each.collection == "third"}
 
 
 class TestTheVersions:
@@ -284,21 +278,8 @@ class TestTheVersions:
     def test_the_right_layer_does_what_the_wrong_one_does_not(self, shows):
         assert_shown(shows)
 
-    def test_there_are_thirty_six_and_each_is_shown(self):
-        assert len(THIRD) == 36
-        assert set(THIRD) == {shows.__name__.replace("_", " ") for shows in SHOWN}
+    def test_each_is_shown_and_has_a_source_of_its_own(self):
+        assert_each_is_told("third", SHOWN)
 
-    def test_all_have_a_sentence_words_and_a_source_of_their_own(self):
-        for version in THIRD.values():
-            assert version.what.endswith(".")
-            assert re.compile(version.words)
-            others = [each.source for each in VERSIONS.values() if each is not version]
-            assert version.source
-            assert version.source not in others
-
-
-class TestTheRecord:
-    def test_it_is_of_these_versions(self):
-        record = json.loads(Path(__file__).parent.with_name("third.json").read_text())
-        assert [row["version"] for row in record["versions"]] == list(THIRD)
-        assert record["totals"] == totals(record["versions"])
+    def test_the_record_is_of_these(self):
+        assert_recorded("third", 36)
