@@ -1,6 +1,5 @@
 """Each version of the second collection is wrong: what it does otherwise is shown here."""
 
-
 import pytest
 import torch
 from torch import nn
