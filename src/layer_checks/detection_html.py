@@ -51,7 +51,7 @@ _STYLE = """
 }
 .detection-table table tr { background: none; }
 .detection-table table :is(th, td) {
-  background: var(--paper);
+  background: none;
   border: 0;
   border-bottom: 1px solid var(--line);
   color: var(--words);
@@ -62,9 +62,7 @@ _STYLE = """
   vertical-align: middle;
   white-space: nowrap;
 }
-.detection-table table :is(th, td).weak {
-  background: linear-gradient(var(--shade), var(--shade)), var(--paper);
-}
+.detection-table col.weak { background: var(--shade); }
 .detection-table thead th { cursor: help; vertical-align: bottom; }
 .detection-table thead th::before {
   content: attr(data-name);
@@ -75,6 +73,7 @@ _STYLE = """
   writing-mode: vertical-rl;
 }
 .detection-table table :is(th:first-child, td:first-child) {
+  background: var(--paper);
   border-right: 1px solid var(--line);
   left: 0;
   padding-right: .5rem;
@@ -83,8 +82,8 @@ _STYLE = """
   z-index: 1;
 }
 .detection-table tbody th { cursor: help; }
-.detection-table td.caught { font-weight: 700; }
-.detection-table td.missed { color: var(--muted); }
+.detection-table table tbody td { color: var(--muted); }
+.detection-table tbody td b { color: var(--words); }
 .detection-table tfoot :is(th, td) { border-bottom: 0; font-variant-numeric: tabular-nums; }
 .detection-table th[data-says]:is(:hover, :focus) { text-decoration: underline dotted; z-index: 3; }
 .detection-table th[data-says]:is(:hover, :focus)::after {
@@ -160,13 +159,11 @@ def as_html(
     name = f"<code>{escape(layer_name)}</code>"
     head = "".join(_column_head(number, each) for number, each in enumerate(checks, start=1))
     rows = "\n".join(
-        f"<tr>{_row_head(version)}{_marks(checks, row)}</tr>"
+        f"<tr>{_row_head(version)}{_marks(row)}</tr>"
         for version, row in zip(wrong_versions, caught, strict=True)
     )
-    totals = "".join(
-        f"<td{_class_of(each)}>{sum(column)}</td>"
-        for each, column in zip(checks, zip(*caught, strict=True), strict=True)
-    )
+    totals = "".join(f"<td>{sum(column)}</td>" for column in zip(*caught, strict=True))
+    columns = "".join('<col class="weak">' if each.weak else "<col>" for each in checks)
     many = " many" if len(checks) > 20 else ""  # as a page's column has room for
     return f"""<div class="detection-table{many}">
 <style>{" ".join(_STYLE.split())}</style>
@@ -174,6 +171,7 @@ def as_html(
 <table>
 <caption><span>Which check notices which wrong version of {name}: x where it does.
 {escape(summary)}</span></caption>
+<colgroup><col>{columns}</colgroup>
 <thead><tr><td></td>{head}</tr></thead>
 <tbody>
 {rows}
@@ -191,7 +189,7 @@ def _column_head(number: int, check: Check) -> str:
     name = escape(check.name + (" (weak)" if check.weak else ""))
     says = f"{number} {name}: {_without_code(check.law)}"
     return (
-        f'<th scope="col"{_class_of(check)} tabindex="-1" aria-label="{number} {name}"'
+        f'<th scope="col" tabindex="-1" aria-label="{number} {name}"'
         f' data-name="{name}" data-says="{says}">{number}</th>'
     )
 
@@ -202,19 +200,9 @@ def _row_head(version: WrongVersion) -> str:
     return f'<th scope="row" tabindex="-1" data-says="{says}">{name}</th>'
 
 
-def _marks(checks: Sequence[Check], row: Sequence[bool]) -> str:
-    """The cells of a wrong version: a letter to see, a word to hear."""
-    cells = []
-    for check, caught in zip(checks, row, strict=True):
-        word, letter = ("caught", "x") if caught else ("missed", ".")
-        mark = f'<span role="img" aria-label="{word}">{letter}</span>'
-        cells.append(f"<td{_class_of(check, word)}>{mark}</td>")
-    return "".join(cells)
-
-
-def _class_of(check: Check, *words: str) -> str:
-    classes = " ".join([*words, *(["weak"] if check.weak else [])])
-    return f' class="{classes}"' if classes else ""
+def _marks(row: Sequence[bool]) -> str:
+    """The cells of a wrong version; there are thousands in a book, so they are short."""
+    return "".join("<td><b>x</b></td>" if caught else "<td>.</td>" for caught in row)
 
 
 def _fold(title: str, items: Iterable[str]) -> str:
