@@ -24,7 +24,7 @@ def shown():
 
 def test_the_size_of_the_site_is_that_of_readme(html, shown):
     [megabytes] = re.findall(r"The site has ([\d.]+) MB", shown)
-    assert float(megabytes) == pytest.approx(weight(html) / 1e6, abs=0.1, rel=0.01), REMEDY
+    assert float(megabytes) == pytest.approx(weight(html) / 1e6, rel=0.04), REMEDY
 
 
 def test_the_parts_of_a_site_are_its_files(tmp_path):

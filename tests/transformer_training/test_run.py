@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -99,16 +100,15 @@ class TestKilled:
     def test_at_a_random_moment(self, dropping, tmp_path, unbroken, parent: Parent, seed):
         draws = random.Random(seed)
         options = [*dropping, "--out", str(tmp_path)]
-        kills = 0
-        for attempt in range(20):
+        killed = 0
+        for attempt, step in enumerate([0, *sorted(draws.sample(range(1, 28), 3))]):
             process = parent.start(options, tmp_path / f"said.{attempt}")
-            try:
-                process.wait(limit=draws.uniform(0.05, 0.6))
-            except AssertionError:
-                kills += 1
-            else:
-                break
-        assert kills > 0
+            if step:
+                wait_for_step(tmp_path, step, process)
+            time.sleep(draws.uniform(0, 0.02))
+            process.kill()
+            killed += process.wait() == -signal.SIGKILL
+        assert killed > 1
         run(dropping, tmp_path)
         assert same(tmp_path, unbroken)
 

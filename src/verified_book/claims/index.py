@@ -21,6 +21,7 @@ from verified_book.claims.measurements import (
     measured,
 )
 from verified_book.directives import CheckedDirective
+from verified_book.headings import level_below
 
 
 class claims_index(nodes.General, nodes.Element):  # noqa: N801  # docutils names its nodes so
@@ -50,17 +51,7 @@ class FillIndex(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         """Fills each placeholder of a page that is about to be written."""
         for place in list(self.document.findall(claims_index)):
-            place.replace_self(listing(self.app, self.env.docname, _level_below(place)))
-
-
-def _level_below(place: nodes.Node) -> int:
-    """The level of a heading in the section that a node stands in."""
-    above = 0
-    parent = place.parent
-    while parent is not None:
-        above += isinstance(parent, nodes.section)
-        parent = parent.parent
-    return min(above + 1, 6)
+            place.replace_self(listing(self.app, self.env.docname, level_below(place)))
 
 
 def as_json(app: Sphinx, env: BuildEnvironment) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from verified_book.claims.measurements import (
     lines,
 )
 from verified_book.claims.tables import STATES, copied, make_table, state, text, verdict
+from verified_book.headings import added_heading
 
 # Behind the end of a sentence; "e.g." and the like end none.
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[a-z]\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\beq\.)\s+")
@@ -39,10 +40,6 @@ class claim_more(nodes.container):  # noqa: N801
 
 class claim_first(nodes.paragraph):  # noqa: N801
     """The sentence that stands on a fold; elsewhere a paragraph."""
-
-
-class claims_heading(nodes.rubric):  # noqa: N801
-    """The title of the claims of a note: a heading that no numbering counts."""
 
 
 def listing(app: Sphinx, docname: str, level: int) -> list[nodes.Node]:
@@ -72,7 +69,7 @@ def listing(app: Sphinx, docname: str, level: int) -> list[nodes.Node]:
         part = nodes.container("", classes=["claims-note"])
         if title:
             count = nodes.inline("", in_claims(len(group)), classes=["claims-count"])
-            part += claims_heading("", f"{title} ", count, level=level)
+            part += added_heading("", f"{title} ", count, level=level, classes=["claims-heading"])
         part += _table(app, docname, group)
         every += part
     return [*parts, every]
@@ -235,21 +232,11 @@ def close_first(self: HTML5Translator, node: claim_first) -> None:
     self.body.append("</summary>\n")
 
 
-def open_heading(self: HTML5Translator, node: claims_heading) -> None:
-    """Begins a heading."""
-    self.body.append(f'<h{node["level"]} class="claims-heading">')
-
-
-def close_heading(self: HTML5Translator, node: claims_heading) -> None:
-    """Ends a heading."""
-    self.body.append(f"</h{node['level']}>\n")
-
-
 def setup(app: Sphinx) -> None:
     """Registers the nodes; where no HTML is written, Sphinx takes what they are made from."""
     app.add_node(claim_row, html=(open_row, close_row))
     app.add_node(claim_first, html=(open_first, close_first))
-    app.add_node(claims_heading, html=(open_heading, close_heading))
+    app.setup_extension("verified_book.headings")
     plain = (pass_by, pass_by)
     more = (open_more, close_more)
     app.add_node(claim_more, html=more, latex=plain, text=plain, man=plain, texinfo=plain)

@@ -1,8 +1,9 @@
 """Sphinx extension: a site that is light to load.
 
 Formulas are rendered when the book is built, the stylesheets become one file with the rules that
-the pages need, icons a font with the signs that they need, and the search is loaded by the page
-that searches. All of it happens to the pages that are written, so that themes need no templates.
+the pages need, icons a font with the signs that they need, the search is loaded by the page that
+searches, and scripts that a page can do without for a moment wait until it was read. All of it
+happens to the pages that are written, so that themes need no templates.
 """
 
 from pathlib import Path
@@ -25,7 +26,7 @@ _THEME = """\
 
 def lighten(app: "Sphinx", exception: Exception | None) -> None:
     """Rewrites the pages of the site, and what they load."""
-    from verified_book.light import formulas, markup, search, stylesheets
+    from verified_book.light import formulas, markup, scripts, search, stylesheets
 
     if exception is not None or app.builder.format != "html":
         return
@@ -38,6 +39,7 @@ def lighten(app: "Sphinx", exception: Exception | None) -> None:
     markup.shorten(pages, site / "_static")
     formulas.typeset(pages, site)
     search.load_where_used(pages)
+    scripts.load_late(pages, site / "_static")
     stylesheets.bundle(pages, site)
     for file, text in pages.items():
         if text != before[file]:
