@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.unseen.demonstrations import assert_each_is_told, assert_shown
+from tests.unseen.demonstrations import assert_each_is_told, assert_recorded, assert_shown
 from transformer_layers import GPT2Config, KeyValueCache
 
 CONFIG = GPT2Config(vocab_size=11, n_positions=12, n_embd=6, n_layer=2, n_head=2, dropout=0.0)
@@ -233,3 +233,6 @@ class TestTheVersions:
 
     def test_each_is_shown_and_has_a_source_of_its_own(self):
         assert_each_is_told("fourth", SHOWN)
+
+    def test_the_record_is_of_these(self):
+        assert_recorded("fourth", 30)
