@@ -3,8 +3,8 @@
 `--output FILE` writes it as JSON. Of the first collection, `before.json` was written so with the
 checks as they stood when the versions were collected, `after.json` with those that were completed
 without a look at them, `widened.json` with probes that were widened when the names of those missed
-were known. `second.json` is of the second collection, `third.json` of the third, which nobody who
-wrote checks had read.
+were known. `second.json` is of the second collection, `third.json` of the third, `fourth.json` of
+the fourth, which nobody who wrote checks had read.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import torch
 from tqdm import tqdm
 
 from layer_checks import check
-from tests.unseen import attention, blocks, elementwise, norms, second, situations, third  # noqa: F401
+from tests.unseen import attention, blocks, elementwise, fourth, norms, second, situations, third  # noqa: F401
 from tests.unseen.definitions import COLLECTIONS, VERSIONS, Unseen
 
 

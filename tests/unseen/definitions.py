@@ -39,7 +39,7 @@ class Unseen:
         return re.search(self.words, text, flags=re.IGNORECASE) is not None
 
 
-COLLECTIONS = ("first", "second", "third")
+COLLECTIONS = ("first", "second", "third", "fourth")
 VERSIONS: dict[str, Unseen] = {}  # by name
 
 

@@ -253,6 +253,7 @@ class TestTheCommand:
             "first collection: versions: 2",
             "second collection: versions: 1",
             "third collection: versions: 1",
+            "fourth collection: versions: 1",
         ]
 
     def test_a_file_holds_one_collection(self, monkeypatch, tmp_path, capsys):
