@@ -118,7 +118,7 @@ _STYLE = """
 }
 .detection-table.many table :is(th, td) { min-width: 1.15rem; padding-inline: .05rem; }
 @media (max-width: 600px) {
-  .detection-table table { font-size: .72rem; }
+  .detection-table table { font-size: .75rem; }
   .detection-table table :is(th, td) { min-width: 1.15rem; padding: .2rem .05rem; }
   .detection-table table :is(th:first-child, td:first-child) {
     max-width: 6.75rem;
