@@ -12,7 +12,7 @@ CONF = """
 extensions = ["myst_nb", "verified_book.claims", "verified_book.general_index"]
 html_theme = "sphinx_book_theme"
 verified_book_notes = {"book": "this book"}
-nb_execution_mode = "off"
+nb_execution_mode = "cache"
 nb_execution_allow_errors = True
 """
 START = """\
@@ -24,11 +24,35 @@ end
 ```
 """
 MASKS = """\
+---
+file_format: mystnb
+kernelspec: {name: python3, display_name: Python 3, language: python}
+---
 # Masks
 
 ## What a causal mask hides
 
-Words.
+```{claim} A1
+:note: book
+:verdict: holds
+
+A mask hides; attention maps show it.
+```
+
+```{code-cell}
+assert sum(range(3)) == 3
+```
+
+```{claim} A2
+:note: book
+:verdict: holds
+
+Two masks hide more.
+```
+
+```{code-cell}
+assert sum(range(3)) == 3
+```
 
 ## Attention maps
 
@@ -85,9 +109,9 @@ def test_terms_and_names_stand_under_their_letters(build):
         "ε",
         "attend",
         "attention",
-        "attention map , Masks: Attention maps",
+        "attention map , Masks: Attention maps ; claim A1",
         "forward , Norm",
-        "mask , Masks ; Masks: What a causal mask hides",
+        "mask , Masks ; Masks: What a causal mask hides ; claims A1 , A2",
         "Norm",
     ]
     heads = re.findall(r'<h3 id="([^"]*)">(.*?)</h3>', build.article("end.html"))
@@ -107,7 +131,7 @@ def test_it_is_written_again_when_a_title_elsewhere_is_another(tmp_path):
     sphinx_build(tmp_path, CONF, PAGES)
     changed = MASKS.replace("Attention maps", "Pictures")
     again = sphinx_build(tmp_path, CONF, {**PAGES, "masks.md": changed})
-    assert "attention map" in lines(again)
+    assert "attention map , claim A1" in lines(again)
 
 
 def test_what_stands_in_the_directive_is_a_failure(tmp_path):

@@ -32,13 +32,15 @@ class IndexEntry:
         word: A term or a name.
         is_name: Whether it is a name in code.
         told: Where a term is explained.
-        places: Where it is spoken of.
+        places: The sections about it; of a name, what has it.
+        claims: The claims about it, by their ids.
     """
 
     word: str
     is_name: bool
     told: Place | None
     places: tuple[Place, ...]
+    claims: tuple[Place, ...] = ()
 
 
 def entries(env: "BuildEnvironment") -> list[IndexEntry]:
@@ -58,10 +60,8 @@ def entries(env: "BuildEnvironment") -> list[IndexEntry]:
             term,
             False,
             told,
-            (
-                *(place for place in spoken[term.lower()] if place.page != told.page),
-                *(claimed[term.lower()] if len(claimed[term.lower()]) <= _MANY else ()),
-            ),
+            tuple(place for place in spoken[term.lower()] if place.page != told.page),
+            tuple(claimed[term.lower()]) if len(claimed[term.lower()]) <= _MANY else (),
         )
         for term, told in explained.items()
     ]
@@ -116,7 +116,7 @@ def _claims(env: "BuildEnvironment") -> Iterable[tuple[Place, str]]:
         from verified_book.claims.domain import claims_domain
 
         for claim in claims_domain(env).ordered_claims():
-            yield Place(f"claim {claim.id}", claim.page, claim.anchor), claim.text
+            yield Place(claim.id, claim.page, claim.anchor), claim.text
 
 
 def _names(env: "BuildEnvironment") -> list[IndexEntry]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from verified_book.general_index.entries import IndexEntry, Place
 
 _SIGNS = "Signs"
+_CLAIMS = ("claim", "claims")
 
 
 def listing(
@@ -62,13 +63,17 @@ def _line(app: "Sphinx", docname: str, entry: "IndexEntry") -> nodes.list_item:
     else:
         word = nodes.literal("", entry.word) if entry.is_name else nodes.Text(entry.word)
         line += _link(app, docname, entry.told, word) if entry.told else word
-        line += _links(app, docname, entry.places)
+        line += _links(app, docname, ", ", "; ", entry.places)
+        claims = f"{'; ' if entry.places else ', '}{_CLAIMS[len(entry.claims) > 1]} "
+        line += _links(app, docname, claims, ", ", entry.claims)
     return nodes.list_item("", line)
 
 
-def _links(app: "Sphinx", docname: str, places: Sequence["Place"]) -> Iterable[nodes.Node]:
+def _links(
+    app: "Sphinx", docname: str, lead: str, between: str, places: Sequence["Place"]
+) -> Iterable[nodes.Node]:
     for number, place in enumerate(places):
-        yield nodes.Text(", " if number == 0 else "; ")
+        yield nodes.Text(between if number else lead)
         yield _link(app, docname, place, nodes.Text(place.title))
 
 
