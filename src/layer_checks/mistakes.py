@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from layer_checks.candidates import randomized
 from layer_checks.definitions import Candidate, Layer, in_words
 
 # Calls the right layer in a way of its own. It is given the call, its arguments, and the wrong
@@ -306,3 +307,30 @@ def parameters_made_in_forward(right: Any) -> Candidate:
             return super().forward(*args, **kwargs)
 
     return Late
+
+
+@_mistake(
+    "let reset_parameters() do what __init__ does: a layer that was made on the meta device has no "
+    "other start.",
+    "reset",
+    unless=("reset leaves the buffers",),
+)
+def reset_draws_another_start(right: Any) -> Candidate:
+    """Draws every parameter from a standard normal distribution when it is reset."""
+
+    class Another(right):  # type: ignore[misc]  # a class that is a value
+        """Draws every parameter from a standard normal distribution when it is reset."""
+
+        is_made = False
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.is_made = True
+
+        def reset_parameters(self) -> None:
+            if self.is_made:
+                randomized(self, std=1.0)
+            else:
+                super().reset_parameters()
+
+    return Another

@@ -25,6 +25,7 @@ from layer_checks.candidates import built, outputs_and_gradients, same, weights_
 from layer_checks.definitions import Candidate, Kind, Layer, in_words
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.randomness import seeded
+from layer_checks.resetting import starts_again
 
 Function: TypeAlias = Callable[..., Any]
 Pair: TypeAlias = tuple[Function, Function]
@@ -40,7 +41,8 @@ class Probing:
             nothing is dropped in training either.
         inputs: Inputs for both in float64, for a number of sequences and of positions.
         narrow: The pair for one feature, and inputs for it; None where there are no features.
-        sizes: What the candidate is built with, for the defaults of its other arguments.
+        sizes: What the candidate is built with for its initial weights, and for the defaults of its
+            other arguments; empty where it has no weights.
         defaults: These arguments, and the values that they have where they are left out: of the
             constructor, or of a function.
         drawn: Builds the candidate and calls it, and returns all that chance decides in this: the
@@ -55,7 +57,7 @@ class Probing:
     pair: Callable[[Candidate], Pair]
     inputs: Callable[[int, int], Inputs]
     narrow: Callable[[Candidate], tuple[Function, Function, Inputs]] | None = None
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[Any, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     drawn: Callable[[Candidate], Sequence[Tensor]] | None = None
     scales: Sequence[float] = (1e-6, 1.0, 80.0, 1e3)
@@ -334,6 +336,19 @@ def copies(probing: Probing, candidate: Candidate) -> Evidence:
     equivalent(copy.deepcopy(ours)(*inputs), expected, atol=1e-6)
     other.load_state_dict(ours.state_dict())
     return equivalent(other.eval()(*inputs), expected, atol=1e-6)
+
+
+@_declared(
+    "After reset_parameters() it starts as a new one does, averages and counts too.",
+    "start",
+    lambda layer, probing: _is_module(layer, probing) and probing.sizes,
+)
+def reset(probing: Probing, candidate: Candidate) -> Evidence:
+    """Where there is such a method."""
+    inputs = [_of_dtype(x, torch.float32) for x in probing.inputs(3, 4)]
+    return starts_again(
+        lambda: built(candidate, *probing.sizes), lambda layer: layer.train()(*inputs)
+    )
 
 
 class _Held:

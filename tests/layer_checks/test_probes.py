@@ -38,6 +38,7 @@ def test_every_layer_is_asked_what_it_can_be_asked() -> None:
     assert asked["MultiHeadAttention"] == set(PROBES) - {"values left out"}
     assert asked["LayerNorm"] == set(PROBES) - {"draws of torch", "values left out"}
     assert asked["causal_mask"] == {"called again", "values left out"}
+    assert "reset" not in asked["Dropout"]  # which starts from nothing
     assert asked["l1_penalty"] == {"input unchanged", "layout in memory", "sizes of values"}
     assert all(asked.values())
 

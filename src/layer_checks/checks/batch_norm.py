@@ -219,6 +219,7 @@ probe(
     Probing(
         pair=lambda candidate: _trained(candidate, eps=0.1),
         inputs=lambda batch, seq: (_batch(batch, 5, seq),),
+        sizes=(5,),
         narrow=lambda candidate: (*_pair_of_width(candidate, 1), (_batch(4, 1),)),
     ),
 )

@@ -128,6 +128,7 @@ probe(
     Probing(
         pair=lambda candidate: _pair(candidate, 5, 7),
         inputs=lambda batch, seq: (randn64(batch, seq, 5),),
+        sizes=(5, 7),
         narrow=lambda candidate: (*_pair(candidate, 1, 1), (randn64(2, 3, 1),)),
         drawn=lambda candidate: list(weights_of(built(candidate, 5, 7)).values()),
     ),

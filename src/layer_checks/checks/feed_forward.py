@@ -218,6 +218,7 @@ def _probing(view: Callable[[Candidate], _Network]) -> Probing:
     return Probing(
         pair=lambda candidate: view(candidate).pair(),
         inputs=lambda batch, seq: (randn64(batch, seq, _D_MODEL),),
+        sizes=(_D_MODEL, _D_FF),
         narrow=lambda candidate: _narrow(view(candidate)),
         drawn=_drawn,
     )

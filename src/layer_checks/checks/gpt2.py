@@ -374,6 +374,7 @@ probe(
     Probing(
         pair=_pair,
         inputs=lambda batch, seq: (_ids(batch, seq),),
+        sizes=(_config(),),
         drawn=_drawn,
         scales=(),
     ),

@@ -178,6 +178,7 @@ probe(
     Probing(
         pair=lambda candidate: _pair(candidate, 5, eps=0.1),
         inputs=lambda batch, seq: (randn64(batch, seq, 5) + 0.5,),
+        sizes=(5,),
         narrow=lambda candidate: (*_pair(candidate, 1, eps=0.1), (randn64(3, 2, 1),)),
     ),
 )

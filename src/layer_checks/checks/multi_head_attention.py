@@ -310,6 +310,7 @@ probe(
     Probing(
         pair=_pair,
         inputs=_sequences,
+        sizes=(_D_MODEL, _NUM_HEADS),
         narrow=_narrow,
         drawn=_drawn,
     ),

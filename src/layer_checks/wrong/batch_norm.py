@@ -311,3 +311,14 @@ class RunningVarianceStartsFromZeros(_BatchNorm1d):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
         super().__init__(num_features, eps, momentum)
         self.running_var.zero_()
+
+
+@batch_norm_1d.wrong(
+    "let reset_parameters() set the running averages and the number of batches as well."
+)
+class ResetLeavesTheBuffers(_BatchNorm1d):
+    """Resets the weight and the bias, and keeps the averages of what it saw before."""
+
+    def reset_parameters(self) -> None:
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)

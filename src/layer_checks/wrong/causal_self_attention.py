@@ -87,6 +87,11 @@ class NotCausal(_CausalSelfAttention):
     def mask(self, seq: int, past: int) -> Tensor:
         return torch.ones(seq, past + seq, dtype=torch.bool)
 
+    def reset_parameters(self) -> None:  # for the block that has it as a part
+        for part in self.children():
+            if isinstance(part, Conv1D):
+                part.reset_parameters()
+
 
 _with_weights("not scaled")
 

@@ -202,6 +202,11 @@ class ExactGelu(_FeedForward):
     def activated(self, h: Tensor) -> Tensor:
         return activations.exact_form(h)
 
+    def reset_parameters(self) -> None:  # for the block that has it as a part
+        for part in self.children():
+            if isinstance(part, Conv1D):
+                part.reset_parameters()
+
 
 @feed_forward.wrong("activate with the tanh form of GELU.", name="ReLU")
 class Relu(_FeedForward):
