@@ -131,7 +131,7 @@ _STYLE = """
   .detection-table table { font-size: .68rem; }
   .detection-table table :is(th, td) { min-width: 1.15rem; }
   .detection-table > .frame { overflow: visible; }
-  .detection-table tr { break-inside: avoid; }
+  .detection-table :is(table, tr) { break-inside: avoid; }
   .detection-table details::details-content { content-visibility: visible; height: auto; }
 }
 """
