@@ -6,6 +6,8 @@ import logging
 import re
 from pathlib import Path
 
+from sphinx.errors import ExtensionError
+
 _FACE = re.compile(r"@font-face\{[^}]*\}")
 _FILE = re.compile(r"""url\(["']?([^"')]*/fa-(solid|regular|brands)-\d+)\.(?:woff2|ttf)["']?\)""")
 _SHOWN = re.compile(r"\\([ef][0-9a-f]{3})\b")
@@ -40,8 +42,16 @@ def subset(css: str, static: Path, classes: set[str]) -> str:
 
 
 def _font(path: Path) -> Path:
-    """The font in the form that needs no other package to be read."""
-    return path.with_name(f"{path.name}.ttf")
+    """The font in a form that the site has; newer themes have it compressed only."""
+    files = [path.with_name(f"{path.name}{suffix}") for suffix in (".ttf", ".woff2")]
+    found = next((file for file in files if file.is_file()), None)
+    if found is None:
+        raise ExtensionError(
+            f"verified_book.light: the theme's stylesheet names {path.name}, of which the site has "
+            f"neither {files[0].name} nor {files[1].name} in {path.parent}. "
+            "Remedy: let html_static_path bring it, or take verified_book.light from the extensions"
+        )
+    return found
 
 
 def _subset(font: Path, signs: set[int]) -> bytes:
@@ -49,7 +59,14 @@ def _subset(font: Path, signs: set[int]) -> bytes:
     from fontTools.ttLib import TTFont
 
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it would tell of every table
-    with TTFont(font) as whole:
+    try:
+        whole = TTFont(font)
+    except ImportError:
+        raise ExtensionError(
+            f"verified_book.light: {font.name} is compressed by Brotli. "
+            "Remedy: python -m pip install brotli"
+        ) from None
+    with whole:
         options = Options(layout_features=[], hinting=False, desubroutinize=True)
         subsetter = Subsetter(options)
         subsetter.populate(unicodes=signs)

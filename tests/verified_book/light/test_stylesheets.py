@@ -3,11 +3,13 @@
 import base64
 import io
 import re
+import sys
 from pathlib import Path
 
 import pydata_sphinx_theme
 import pytest
 from fontTools.ttLib import TTFont
+from sphinx.errors import ExtensionError
 
 from verified_book.light import search, stylesheets
 
@@ -82,24 +84,48 @@ def test_pages_of_a_former_build_load_the_new_file(site):
     assert sheet.is_file()
 
 
-def test_icons_are_a_font_of_those_that_are_shown(site):
-    theme = next(
+def with_icons(site, suffix):
+    """A site whose stylesheet shows one icon of a theme's font, which it has in one form."""
+    [theme] = (
         file
         for folder in pydata_sphinx_theme.__path__
-        for file in Path(folder).rglob("fa-solid-900.ttf")
+        for file in Path(folder).rglob("fa-solid-900.woff2")
     )
-    target = site / "_static" / f"{FONT}.ttf"
+    target = site / "_static" / f"{FONT}{suffix}"
     target.parent.mkdir(parents=True)
-    target.write_bytes(theme.read_bytes())
+    with TTFont(theme) as font:
+        font.flavor = {".woff2": "woff2"}.get(suffix)
+        font.save(target)
     site.joinpath("_static/two.css").write_text(
         '.fa-solid{font-family:"Icons"} #place{--fa:"\\f00e"}'
         f'@font-face{{font-family:"Icons";src:url({FONT}.woff2) format("woff2")}}'
     )
+    return target
+
+
+@pytest.mark.parametrize("suffix", [".ttf", ".woff2"])
+def test_icons_are_a_font_of_those_that_are_shown(site, suffix):
+    target = with_icons(site, suffix)
     _, _, css = bundled(site)
     content = base64.b64decode(re.search(r"base64,([\w+/=]+)", css)[1])
     assert list(TTFont(io.BytesIO(content)).getBestCmap()) == [0xF00E]
     assert len(content) < 2000
     assert not target.exists()
+
+
+def test_a_compressed_font_says_what_reads_it(site, monkeypatch):
+    with_icons(site, ".woff2")
+    monkeypatch.setitem(sys.modules, "fontTools.ttLib.woff2", None)
+    with pytest.raises(ExtensionError, match=r"fa-solid-900.woff2 is compressed .* install brotli"):
+        bundled(site)
+
+
+def test_a_font_that_is_not_there_is_named(site):
+    with_icons(site, ".woff2").unlink()
+    with pytest.raises(
+        ExtensionError, match=r"has neither fa-solid-900.ttf nor .*woff2 in .*Remedy"
+    ):
+        bundled(site)
 
 
 def test_the_search_is_loaded_by_its_page_only(tmp_path):
