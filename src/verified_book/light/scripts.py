@@ -18,7 +18,8 @@ _LATER = {
 _ONLY_WITH = {
     "design-tabs.js": re.compile(r'class="[^"]*\bsd-tab-'),
     "togglebutton.js": re.compile(
-        r'class="(?:[^"]* )?toggle[ "]|class="[^"]*\badmonition\b[^"]* dropdown[ "]'
+        r'class="(?:[^"]* )?(?:toggle[ "]|admonition (?:[^"]* )?dropdown[ "]'
+        r'|dropdown (?:[^"]* )?admonition[ "])'
     ),
 }
 _OPTIONS = "documentation_options.js"

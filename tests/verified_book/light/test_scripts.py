@@ -1,5 +1,7 @@
 """Scripts of Sphinx and its usual extensions do not keep a page from being shown."""
 
+import pytest
+
 from verified_book.light.scripts import load_late
 
 HEAD = """\
@@ -44,6 +46,22 @@ def test_what_a_page_has_loads_its_script(tmp_path):
     assert (
         '<script defer data-sd-tabs-storage-prefix="sd-" src="../_static/design-tabs.js">' in page
     )
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        "toggle",
+        "note toggle",
+        "admonition dropdown",
+        "admonition note dropdown",
+        "dropdown admonition",
+        "solution dropdown admonition",
+        "dropdown tip admonition",
+    ],
+)
+def test_what_folds_has_its_classes_in_any_order(tmp_path, classes):
+    assert "togglebutton.js" in late(tmp_path, f'{HEAD}<div class="{classes}" id="a"></div>')
 
 
 def test_a_menu_of_the_theme_is_nothing_to_toggle(tmp_path):
