@@ -130,6 +130,7 @@ class Adapted:
             args, kwargs = self._call_arguments(called, args, kwargs, module)
             args, kwargs = self._copied(args, kwargs)
             state["versions"] = _versions(args, kwargs)
+            state["in double"] = _in_double(args, kwargs)
             if self.singles is not None:
                 state["mode"] = _Watch(self)
                 state["mode"].__enter__()
@@ -140,7 +141,7 @@ class Adapted:
                 state.pop("mode").__exit__(None, None, None)
             if "versions" in state:  # not where the hook before it refused the call
                 self._notice_edits(state.pop("versions"), args, kwargs)
-            return self._tensor(output)
+            return self._in_double(self._tensor(output), state.pop("in double", False))
 
         built.register_forward_pre_hook(before, with_kwargs=True)
         built.register_forward_hook(after, with_kwargs=True, always_call=True)
@@ -188,10 +189,17 @@ class Adapted:
             with _Watch(self):
                 output = function(*args, **kwargs)
         self._notice_edits(versions, args, kwargs)
-        return self._tensor(output)
+        return self._in_double(self._tensor(output), _in_double(args, kwargs))
 
     def _notice_edits(self, versions: list[int], args: Any, kwargs: Any) -> None:
         self.edits |= versions != _versions(args, kwargs)
+
+    def _in_double(self, output: Any, wanted: bool) -> Any:
+        """A float32 in the dtype of its inputs, whose values can be compared then."""
+        if wanted and isinstance(output, Tensor) and output.dtype == torch.float32:
+            self.note("it returns float32 where its input is float64")
+            return output.double()
+        return output
 
     def _tensor(self, output: Any) -> Any:
         """The tensor in what a layer returns."""
@@ -272,6 +280,14 @@ def _takes_anything(signature: inspect.Signature) -> bool:
 
 def _versions(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[int]:
     return [each._version for each in (*args, *kwargs.values()) if isinstance(each, Tensor)]
+
+
+def _in_double(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an input is a float64."""
+    return any(
+        isinstance(each, Tensor) and each.dtype == torch.float64
+        for each in (*args, *kwargs.values())
+    )
 
 
 def _as_meant(

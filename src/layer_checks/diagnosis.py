@@ -333,7 +333,8 @@ class _Diagnosis:
         known = Mistakes()
         if form is not plain:
             known = self._mistakes(form, results)
-            known = known if not right or known.exact else Mistakes()
+            if right and not known.exact:  # the contract is another one; the start is not
+                known = self._mistakes(form, [each for each in results if each.kind == "start"])
         elif not right:
             known = self._mistakes(plain, as_is)
         self.found.mistakes = known

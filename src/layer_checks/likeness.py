@@ -1,7 +1,7 @@
 """Which known wrong versions a candidate behaves like."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -62,8 +62,9 @@ def known_mistakes(
 
     A mistake that shows in values is told by them. One that shows in rounding, dtypes or errors
     only is told by the checks that it fails, all of which the candidate must fail; one whose
-    failures another's contain says less than that one. Both kinds can be there at once. A norm
-    that takes no eps is held against wrong versions that take none either.
+    failures another's contain says less than that one. Both kinds can be there at once. Where
+    nothing known computes the same, what dropout leaves can still be that of a known mistake. A
+    norm that takes no eps is held against wrong versions that take none either.
 
     Args:
         layer: The layer that the candidate is to be.
@@ -131,7 +132,16 @@ def _of_setting(
             return Mistakes(exact[0], exact=True)
         return Mistakes(fails_like=_contained(telling, failures, failures - untold))
     if not alike:
-        return _of_two(layer, setting, found)
+        two = _of_two(layer, setting, found)
+        if two.behaves_like or found.ended or _numbers(found) == _numbers(right):
+            return two
+        telling = {
+            version: failures_of_version(version)
+            for version in layer.wrong_versions
+            if _numbers(print_of(version)) == _numbers(found)
+            and _alike(_without_numbers(right), _without_numbers(print_of(version)))
+        }
+        return Mistakes(fails_like=_contained(telling, failures, failures - untold))
     behaves_like = min(alike, key=lambda each: len(failures_of_version(each) ^ failures))
     rest = failures - failures_of_version(behaves_like) - untold
     if not rest:
@@ -225,6 +235,18 @@ def _fingerprint(layer: Layer, candidate: Candidate) -> _Fingerprint:
     except Exception as error:  # a reader's layer can raise anything
         return _Fingerprint(values, error_line(error) if str(error).strip() else "", True)
     return _Fingerprint(values)
+
+
+def _numbers(known: _Fingerprint) -> list[float]:
+    """What a fingerprint has beside arrays: how much is dropped, and how many weights there are.
+
+    They are the same whatever else is computed from the inputs.
+    """
+    return [float(value) for value in known.values if value.ndim == 0]
+
+
+def _without_numbers(known: _Fingerprint) -> _Fingerprint:
+    return replace(known, values=[value for value in known.values if value.ndim])
 
 
 def resembles(layer: Layer, candidate: Candidate, match: Match) -> bool:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from survey.adapters import renamed
+from survey.adapters import renamed, with_call
 from survey.definitions import surveyed
 from survey.stubs import stub
 from survey.works.reaching import annotated_transformer, file_of
@@ -374,13 +374,18 @@ def _keras_layer_norm() -> Any:
     import keras
 
     def make(d_model: int, eps: float = 1e-3) -> nn.Module:
-        dtype = str(torch.get_default_dtype()).removeprefix("torch.")
-        layer = keras.layers.LayerNormalization(epsilon=eps, name="norm", dtype=dtype)
+        layer = keras.layers.LayerNormalization(epsilon=eps, name="norm", dtype="float64")
         layer.build((None, d_model))
-        return layer
+        return layer.to(torch.get_default_dtype())
+
+    def call(module: Any, x: Tensor) -> Tensor:
+        # Its variables hold their values themselves, and its dtype is told when it is built.
+        values = [module._torch_params[each.path] for each in module.trainable_variables]
+        module.dtype_policy = keras.DTypePolicy(str(x.dtype).removeprefix("torch."))
+        return module.stateless_call(values, [], x)[0]
 
     names = {"weight": "_torch_params.norm/gamma", "bias": "_torch_params.norm/beta"}
-    return renamed(make, **names)
+    return with_call(make, call, **names)
 
 
 @surveyed(

@@ -1,5 +1,6 @@
 """What is known of the wrong versions does not depend on who was checked before."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from torch.nn import functional
 from layer_checks import check, likeness, wrong_version
 from layer_checks.pairs import pairs
 from layer_checks.registry import layer_named
+from transformer_layers import PreNormTransformerEncoderLayer
 
 
 @pytest.fixture
@@ -158,6 +160,57 @@ def test_what_follows_from_another_failure_is_no_mistake_of_its_own():
     names = {version.name for version in digits.fails_like}
     assert "constant of ten digits" in names
     assert "axes of one squeezed" not in names
+
+
+class AnotherBlock(PreNormTransformerEncoderLayer):
+    """Computes with another activation, and drops its result."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        normed = self.norm1(x)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask))
+        inner = functional.gelu(self.feed_forward.linear1(self.norm2(x)))
+        return self.last(x + self.dropout(self.feed_forward.linear2(inner)))
+
+    def last(self, x: Tensor) -> Tensor:
+        return self.dropout(x)
+
+
+class RightlyDropped(AnotherBlock):
+    def last(self, x: Tensor) -> Tensor:
+        return x
+
+
+def test_what_is_dropped_is_told_whatever_else_is_computed():
+    report = check("PreNormTransformerEncoderLayer", AnotherBlock)
+    assert report.behaves_like is None
+    assert [version.name for version in report.fails_like] == ["residual stream dropped"]
+    assert check("PreNormTransformerEncoderLayer", RightlyDropped).fails_like == ()
+
+
+class InSingle(nn.Module):
+    """Returns float32 whatever it is given."""
+
+    def __init__(self, d_model: int, eps: float = 1e-3) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights = self.weight.float(), self.bias.float()
+        return functional.layer_norm(x.float(), x.shape[-1:], *weights, self.eps)
+
+
+def test_another_start_is_told_whatever_the_contract():
+    report = check("LayerNorm", InSingle)
+    assert report
+    assert report.in_single
+    assert "it returns float32 where its input is float64" in report.notes
+    assert report.behaves_like is wrong_version("LayerNorm", "another default eps")
+    attention = check("MultiHeadAttention", partial(nn.MultiheadAttention, batch_first=True))
+    assert attention
+    names = [version.name for version in attention.fails_like]
+    assert names == ["initialized as nn.MultiheadAttention"]
 
 
 def rounded_to_eight(x: Tensor) -> Tensor:
