@@ -1,5 +1,6 @@
 """Handling of layers that others wrote: giving them weights, and asking for their gradients."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -125,6 +126,14 @@ def counterparts(layer: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, s
     if same_order and not shapes.keys() & weights.keys():
         return dict(zip(shapes, weights, strict=True))
     return {name: name for name in shapes if name in weights}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without torch's warning where a wrong version divides by n - 1, which is 0 or less."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def same(found: object, expected: object) -> Evidence:

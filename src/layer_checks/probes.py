@@ -10,7 +10,6 @@ import itertools
 import operator
 import random
 import sys
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from layer_checks.candidates import built, outputs_and_gradients, same, weights_of
+from layer_checks.candidates import built, outputs_and_gradients, quietly, same, weights_of
 from layer_checks.definitions import Candidate, Kind, Layer, in_words
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.randomness import seeded
@@ -162,7 +161,7 @@ def sizes_of_one(probing: Probing, candidate: Candidate) -> Evidence:
         found.append(equivalent(ours(*inputs), theirs(*inputs), atol=1e-11))
     if probing.narrow is not None:
         ours, theirs, inputs = probing.narrow(candidate)
-        with _quietly():
+        with quietly():
             result = _evaluated(ours)(*inputs)
         found.append(equivalent(result, _evaluated(theirs)(*inputs), atol=1e-11))
     return found[0]
@@ -173,7 +172,7 @@ def empty_batch(probing: Probing, candidate: Candidate) -> Evidence:
     """The shape is that of many, with a first axis of 0."""
     ours, _ = probing.pair(candidate)
     shape = _evaluated(ours)(*probing.inputs(2, 4)).shape
-    with _quietly():
+    with quietly():
         result = ours(*probing.inputs(0, 4))
     return same(tuple(result.shape), (0, *shape[1:]))
 
@@ -411,14 +410,6 @@ def _attributes_with_a_graph(module: nn.Module) -> list[str]:
         for name, value in (*vars(part).items(), *part.named_buffers(recurse=False))
         if isinstance(value, Tensor) and value.grad_fn is not None
     ]
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Without torch's warning where a wrong version divides by n - 1, which is 0 or less."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from layer_checks.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
+    quietly,
     randn64,
     randomized,
     rounded_once,
@@ -20,7 +21,7 @@ from layer_checks.candidates import (
     weights_of,
 )
 from layer_checks.definitions import Candidate, Layer
-from layer_checks.evidence import Evidence, equivalent
+from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.initial import starts_as
 from layer_checks.probes import Probing, probe
 
@@ -157,6 +158,22 @@ def evaluation_changes_nothing(candidate: Candidate) -> Evidence:
     before = ours.eval()(x)
     ours(_batch(4, 5))
     return equivalent(ours(x), before, atol=0.0)
+
+
+@batch_norm_1d.check(
+    "An empty batch in training gives an empty result, and leaves the running averages and the "
+    "number of batches as they were.",
+    kind="contract",
+)
+def empty_batch_in_training(candidate: Candidate) -> Evidence:
+    ours, _ = _trained(candidate)
+    before = {name: each.clone() for name, each in ours.state_dict().items()}
+    for axes in ((0, 5), (0, 5, 3)):
+        with quietly():
+            same(tuple(ours.train()(_batch(*axes)).shape), axes)
+        for name, each in ours.state_dict().items():
+            equivalent(each, before[name], atol=0.0)
+    return holds(True, "empty batches changed nothing")
 
 
 @batch_norm_1d.check(
