@@ -17,6 +17,7 @@ from layer_checks.candidates import (
     randn64,
     randomized,
     rounded_once,
+    rounds_once_with_float32_parameters,
     same,
     weights_of,
 )
@@ -29,6 +30,11 @@ from layer_checks.probes import Probing, probe
 def _pair(candidate: Candidate, **options: Any) -> tuple[nn.Module, nn.BatchNorm1d]:
     theirs = randomized(nn.BatchNorm1d(5, **options), std=1.0).double()
     return with_weights_of(theirs, candidate, 5, **options), theirs
+
+
+def _pair_of_width(candidate: Candidate, width: int) -> tuple[nn.Module, nn.BatchNorm1d]:
+    theirs = randomized(nn.BatchNorm1d(width, eps=0.1), std=1.0).double()
+    return with_weights_of(theirs, candidate, width, eps=0.1), theirs
 
 
 def _batch(*axes: int) -> Tensor:
@@ -207,6 +213,29 @@ def bfloat16(candidate: Candidate) -> Evidence:
 
 
 @batch_norm_1d.check(
+    "With parameters in float32, input in float16 or bfloat16 gives a result of its own dtype, "
+    "computed in float32 and rounded once.",
+    kind="contract",
+)
+def float32_parameters(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair_of_width(candidate, 64)
+    return rounds_once_with_float32_parameters(ours, theirs, 16, 64)
+
+
+@batch_norm_1d.check(
+    "So it does in evaluation, where the running variance is beyond float16's largest number.",
+    kind="contract",
+)
+def large_running_variance(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair_of_width(candidate, 64)
+    for _ in range(3):
+        x = 2000 * torch.randn(16, 64)
+        ours.float()(x)
+        theirs(x.double())
+    return rounds_once_with_float32_parameters(ours.eval(), theirs.eval(), 16, 64)
+
+
+@batch_norm_1d.check(
     "Weight and running variance start from ones, bias and running mean from zeros, and so does "
     "the number of batches.",
     kind="start",
@@ -224,11 +253,6 @@ def defaults(candidate: Candidate) -> Evidence:
     x = 1e-3 * _batch(4, 5)
     equivalent(ours(x), theirs(x), atol=1e-11)
     return equivalent(ours.eval()(x), theirs.eval()(x), atol=1e-11)
-
-
-def _pair_of_width(candidate: Candidate, width: int) -> tuple[nn.Module, nn.BatchNorm1d]:
-    theirs = randomized(nn.BatchNorm1d(width, eps=0.1), std=1.0).double()
-    return with_weights_of(theirs, candidate, width, eps=0.1), theirs
 
 
 probe(

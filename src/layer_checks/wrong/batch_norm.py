@@ -334,3 +334,28 @@ class AveragesAnEmptyBatch(_BatchNorm1d):
 
     def counts(self, x: Tensor) -> bool:
         return True
+
+
+@batch_norm_1d.wrong("return the dtype of the input, also where the parameters have another one.")
+class DtypeOfTheParameters(_BatchNorm1d):
+    """Returns the dtype of its weight."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(self.wide(x)).to(self.weight.dtype)
+
+
+@batch_norm_1d.wrong(
+    "leave the running averages in float32: a variance of 300² is none in float16."
+)
+class RunningAveragesInHalfPrecision(_BatchNorm1d):
+    """Takes the running averages in the dtype of the input."""
+
+    dtype = torch.float32
+
+    def wide(self, x: Tensor) -> Tensor:
+        self.dtype = x.dtype
+        return super().wide(x)
+
+    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, var = super().statistics(x)
+        return (mean, var) if self.training else (mean.to(self.dtype), var.to(self.dtype))
