@@ -20,9 +20,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from layer_checks.authorities import agreeing_gradients
 from layer_checks.candidates import built, outputs_and_gradients, quietly, same, weights_of
 from layer_checks.definitions import Candidate, Kind, Layer, in_words
 from layer_checks.evidence import Evidence, equivalent, holds
+from layer_checks.gradients import same_without_gradient_of_inputs
 from layer_checks.randomness import seeded
 from layer_checks.resetting import starts_again
 
@@ -231,6 +233,32 @@ def inputs_all_alike(probing: Probing, candidate: Candidate) -> Evidence:
                 equivalent(one, other, atol=1e-9) for one, other in zip(mine, expected, strict=True)
             ]
     return found[0]
+
+
+@_declared(
+    "The parameters have the same gradients where the input needs none, as that of a first layer.",
+    "law",
+    lambda layer, probing: _is_module(layer, probing) and probing.scales and probing.sizes,
+)
+def input_without_gradient(probing: Probing, candidate: Candidate) -> Evidence:
+    """In training and in evaluation."""
+    ours, inputs = _module(probing, candidate), probing.inputs(3, 4)
+    for training in (True, False):
+        evidence = same_without_gradient_of_inputs(ours.train(training), inputs, atol=1e-11)
+    return evidence
+
+
+@_declared(
+    "In evaluation the gradients of input and parameters are those of the formula.",
+    "law",
+    _is_module,
+)
+def gradients_in_evaluation(probing: Probing, candidate: Candidate) -> Evidence:
+    """It is the caller who says by no_grad that none are wanted."""
+    ours, theirs = map(_evaluated, probing.pair(candidate))
+    if not isinstance(ours, nn.Module) or not isinstance(theirs, nn.Module):
+        raise AssertionError("not a torch.nn.Module")
+    return agreeing_gradients(ours, theirs, *probing.inputs(3, 4))
 
 
 @_declared(

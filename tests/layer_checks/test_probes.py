@@ -14,6 +14,7 @@ from layer_checks.probes import PROBES, Probing
 from layer_checks.registry import LAYERS, wrong_versions
 from transformer_layers import (
     BatchNorm1d,
+    Conv1D,
     LayerNorm,
     MultiHeadAttention,
     causal_mask,
@@ -38,6 +39,7 @@ def test_every_layer_is_asked_what_it_can_be_asked() -> None:
     assert asked["MultiHeadAttention"] == set(PROBES) - {"values left out"}
     assert asked["LayerNorm"] == set(PROBES) - {"draws of torch", "values left out"}
     assert asked["causal_mask"] == {"called again", "values left out"}
+    assert "input without gradient" not in asked["Dropout"] | asked["GPT2"]
     assert "reset" not in asked["Dropout"]  # which starts from nothing
     assert asked["l1_penalty"] == {"input unchanged", "layout in memory", "sizes of values"}
     assert all(asked.values())
@@ -168,3 +170,21 @@ def test_a_right_layer_with_other_habits_passes() -> None:
             return super().forward(x)
 
     assert check("LayerNorm", KeepsWeights)
+
+
+def test_a_layer_that_is_frozen_by_its_input_or_in_evaluation_is_seen() -> None:
+    class OnlyWithTheInput(Conv1D):
+        def forward(self, x: Tensor) -> Tensor:
+            weight = self.weight if x.requires_grad else self.weight.detach()
+            return x @ weight + self.bias
+
+    class OnlyInTraining(Conv1D):
+        def forward(self, x: Tensor) -> Tensor:
+            return x @ self.weight + (self.bias if self.training else self.bias.detach())
+
+    message = r"^not equal: gradient of parameter weight: largest difference"
+    with pytest.raises(AssertionError, match=message):
+        run("input without gradient", "Conv1D", OnlyWithTheInput)
+    with pytest.raises(AssertionError, match=message.replace("weight", "bias")):
+        run("gradients in evaluation", "Conv1D", OnlyInTraining)
+    run("gradients in evaluation", "Conv1D", OnlyWithTheInput)
