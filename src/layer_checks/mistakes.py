@@ -366,3 +366,14 @@ def reset_draws_another_start(right: Any) -> Candidate:
                 super().reset_parameters()
 
     return Another
+
+
+@_mistake(
+    "make tensors on the device of the input: torch.zeros_like(x), or device=x.device.", "device"
+)
+@_called
+def made_on_the_cpu(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Adds zeros, which it makes on the CPU."""
+    output = call(*args, **kwargs)
+    zeros = torch.zeros(1, dtype=output.dtype, device="cpu")  # of one axis: a number mixes with all
+    return (output[None] + zeros)[0]

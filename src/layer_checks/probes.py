@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from layer_checks.authorities import agreeing_gradients
 from layer_checks.candidates import built, outputs_and_gradients, quietly, same, weights_of
 from layer_checks.definitions import Candidate, Kind, Layer, in_words
+from layer_checks.devices import stays_on_its_device
 from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.gradients import same_without_gradient_of_inputs
 from layer_checks.randomness import seeded
@@ -53,6 +54,8 @@ class Probing:
         batched: Whether the first axis of the inputs and the result counts sequences, of which
             there may be none.
         bare: What a function is called with where all is left out that can be; None for a class.
+        makes: What makes tensors of its own when it is called, such as a mask, and what it is
+            called with; None where all comes from the input.
     """
 
     pair: Callable[[Candidate], Pair]
@@ -65,6 +68,7 @@ class Probing:
     half: bool = True
     batched: bool = True
     bare: Callable[[], Inputs] | None = None
+    makes: Callable[[Candidate], tuple[Function, Inputs]] | None = None
 
 
 @dataclass(frozen=True)
@@ -376,6 +380,19 @@ def reset(probing: Probing, candidate: Candidate) -> Evidence:
     return starts_again(
         lambda: built(candidate, *probing.sizes), lambda layer: layer.train()(*inputs)
     )
+
+
+@_declared(
+    "What it makes when it is called lies where the input does, on whichever device.",
+    "contract",
+    lambda layer, probing: probing.makes,
+)
+def device(probing: Probing, candidate: Candidate) -> Evidence:
+    """Or, where there is no tensor in the input, on torch's default device."""
+    if probing.makes is None:
+        raise ValueError("nothing is made")
+    called, inputs = probing.makes(candidate)
+    return stays_on_its_device(called, *inputs)
 
 
 class _Held:

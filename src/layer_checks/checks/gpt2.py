@@ -388,6 +388,7 @@ probe(
         inputs=lambda batch, seq: (_ids(batch, seq),),
         sizes=(_config(),),
         drawn=_drawn,
+        makes=lambda candidate: (built(candidate, _config()), (_ids(),)),
         scales=(),
     ),
 )
