@@ -223,7 +223,6 @@ def no_graph_unless_the_input_has_one(call: Candidate, args: Any, kwargs: Any, w
 @_mistake(
     "leave gradients on in evaluation: whoever wants none says so by torch.no_grad().",
     "gradients in evaluation",
-    unless=("Dropout",),
 )
 @_called
 def parameters_constant_in_evaluation(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:

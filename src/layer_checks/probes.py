@@ -255,7 +255,7 @@ def input_without_gradient(probing: Probing, candidate: Candidate) -> Evidence:
 @_declared(
     "In evaluation the gradients of input and parameters are those of the formula.",
     "law",
-    _is_module,
+    lambda layer, probing: _is_module(layer, probing) and probing.sizes,
 )
 def gradients_in_evaluation(probing: Probing, candidate: Candidate) -> Evidence:
     """It is the caller who says by no_grad that none are wanted."""
