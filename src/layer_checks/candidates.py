@@ -1,5 +1,6 @@
 """Handling of layers that others wrote: giving them weights, and asking for their gradients."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -127,6 +128,14 @@ def counterparts(layer: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, s
     return {name: name for name in shapes if name in weights}
 
 
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without torch's warnings: a wrong version divides by n - 1 = 0, a norm takes two dtypes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def same(found: object, expected: object) -> Evidence:
     """Checks that two plain values, such as shapes or names, are the same."""
     if found != expected:
@@ -158,13 +167,35 @@ def refused(layer: Candidate, masked: Sequence[tuple[Any, ...]]) -> Evidence:
     return holds(True, f"masks of 0 and -inf, and of 1 and 0, raise {' or '.join(sorted(found))}")
 
 
-def rounded_once(actual: Tensor, exact: Tensor, atol: float) -> Evidence:
-    """Checks that bfloat16 values are exact ones, rounded once: what arithmetic in float32 gives.
+def rounded_once(
+    actual: Tensor, exact: Tensor, atol: float, dtype: torch.dtype = torch.bfloat16
+) -> Evidence:
+    """Checks that values of a dtype are exact ones, rounded once: what arithmetic in float32 gives.
 
-    A step in bfloat16 rounds once more, which shows where both rounded in one direction.
+    A step in that dtype rounds once more, which shows where both rounded in one direction.
     """
-    same(actual.dtype, torch.bfloat16)
-    return equivalent(actual.double(), exact, atol=atol, rtol=1.01 * 2**-8)
+    same(actual.dtype, dtype)
+    return equivalent(actual.double(), exact, atol=atol, rtol=1.01 * torch.finfo(dtype).eps / 2)
+
+
+def rounds_once_with_float32_parameters(ours: nn.Module, theirs: nn.Module, *axes: int) -> Evidence:
+    """Checks what a norm with parameters in float32 makes of float16 and of bfloat16.
+
+    The squares of the values are too large for float16.
+
+    Args:
+        ours: The candidate, whose parameters become float32.
+        theirs: Another one with its weights, which become those in float32 as well.
+        *axes: Of the input.
+    """
+    ours.float()
+    theirs.float().double()
+    for dtype in (torch.float16, torch.bfloat16):
+        x = (300 * randn64(*axes) + 1000).to(dtype)
+        with quietly():
+            result = ours(x)
+        evidence = rounded_once(result, theirs(x.double()), atol=1e-5, dtype=dtype)
+    return evidence
 
 
 def outputs_and_gradients(

@@ -120,6 +120,8 @@ def differentiated(
     inputs: Sequence[Any],
     parameters: Mapping[str, Tensor],
     cotangent: Callable[[Tensor], Tensor],
+    *,
+    of_inputs: bool = True,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The output, and its gradients with respect to floating-point inputs and some parameters.
 
@@ -129,6 +131,7 @@ def differentiated(
         inputs: What it is called with.
         parameters: The parameters by name.
         cotangent: Makes the gradient of the output from the output.
+        of_inputs: Whether inputs need a gradient.
 
     Returns:
         The output, and the gradients by name, inputs first: zeros for one that does not exist.
@@ -140,7 +143,7 @@ def differentiated(
     leaves: dict[str, Tensor] = {}
     arguments = []
     for position, value in enumerate(inputs):
-        if isinstance(value, Tensor) and value.is_floating_point():
+        if of_inputs and isinstance(value, Tensor) and value.is_floating_point():
             # Not cloned to contiguous memory: the strides are part of what is tested.
             value = value.detach().requires_grad_()
             leaves[f"input {position}"] = value
@@ -185,8 +188,34 @@ def of_module(
     return output, of_inputs, of_parameters
 
 
+def same_without_gradient_of_inputs(
+    module: nn.Module, inputs: tuple[Any, ...], atol: float, seed: int = 0
+) -> Evidence:
+    """Checks that parameters have the same gradients whether the inputs need one or not.
+
+    Args:
+        module: The layer.
+        inputs: What it is called with.
+        atol: Absolute tolerance, as for `equivalent`.
+        seed: Seed of the cotangent.
+
+    Raises:
+        AssertionError: If one differs; the message names it.
+    """
+    output, _, expected = of_module("the layer", module, inputs, seed)
+    other, found = _gradients("the layer", module, inputs, seed, of_inputs=False)
+    return compared_gradients(
+        other, output, found, {f"parameter {name}": each for name, each in expected.items()}, atol
+    )
+
+
 def _gradients(
-    side: str, function: Callable[..., Any], inputs: tuple[Any, ...], seed: int
+    side: str,
+    function: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    seed: int,
+    *,
+    of_inputs: bool = True,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     def cotangent(output: Tensor) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
@@ -194,7 +223,7 @@ def _gradients(
 
     named = function.named_parameters() if isinstance(function, nn.Module) else ()
     parameters = {f"parameter {name}": each for name, each in named if each.requires_grad}
-    return differentiated(side, function, inputs, parameters, cotangent)
+    return differentiated(side, function, inputs, parameters, cotangent, of_inputs=of_inputs)
 
 
 def _renamed(gradients: dict[str, Tensor], parameters: ParameterMap | None) -> dict[str, Tensor]:

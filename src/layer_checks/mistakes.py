@@ -206,6 +206,37 @@ def gradient_of_a_root_at_zero(call: Candidate, args: Any, kwargs: Any, wrong: A
     return output + 0.0 * x.double().square().sum().sqrt().to(output.dtype)
 
 
+@_mistake(
+    "let the parameters have gradients also where the input needs none: that of a first layer "
+    "never does.",
+    "input without gradient",
+)
+@_called
+def no_graph_unless_the_input_has_one(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Computes without gradients where its input needs none."""
+    x = _first_tensor(args)
+    needed = x is None or not x.is_floating_point() or x.requires_grad
+    with torch.set_grad_enabled(torch.is_grad_enabled() and needed):
+        return call(*args, **kwargs)
+
+
+@_mistake(
+    "leave gradients on in evaluation: whoever wants none says so by torch.no_grad().",
+    "gradients in evaluation",
+)
+@_called
+def parameters_constant_in_evaluation(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Takes its parameters for constants in evaluation."""
+    parameters = [] if wrong.training else [each for each in wrong.parameters()]
+    for each in parameters:
+        each.requires_grad_(False)
+    try:
+        return call(*args, **kwargs)
+    finally:
+        for each in parameters:
+            each.requires_grad_(True)
+
+
 @_mistake("give an argument that is left out the value of its signature.", "values left out")
 def other_defaults(right: Any) -> Candidate:
     """Drops a quarter, or counts a past of one, unless told otherwise."""
@@ -334,3 +365,14 @@ def reset_draws_another_start(right: Any) -> Candidate:
                 super().reset_parameters()
 
     return Another
+
+
+@_mistake(
+    "make tensors on the device of the input: torch.zeros_like(x), or device=x.device.", "device"
+)
+@_called
+def made_on_the_cpu(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Adds zeros, which it makes on the CPU."""
+    output = call(*args, **kwargs)
+    zeros = torch.zeros(1, dtype=output.dtype, device="cpu")  # of one axis: a number mixes with all
+    return (output[None] + zeros)[0]

@@ -10,7 +10,6 @@ import itertools
 import operator
 import random
 import sys
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,9 +20,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from layer_checks.candidates import built, outputs_and_gradients, same, weights_of
+from layer_checks.authorities import agreeing_gradients
+from layer_checks.candidates import built, outputs_and_gradients, quietly, same, weights_of
 from layer_checks.definitions import Candidate, Kind, Layer, in_words
+from layer_checks.devices import stays_on_its_device
 from layer_checks.evidence import Evidence, equivalent, holds
+from layer_checks.gradients import same_without_gradient_of_inputs
 from layer_checks.randomness import seeded
 from layer_checks.resetting import starts_again
 
@@ -52,6 +54,8 @@ class Probing:
         batched: Whether the first axis of the inputs and the result counts sequences, of which
             there may be none.
         bare: What a function is called with where all is left out that can be; None for a class.
+        makes: What makes tensors of its own when it is called, such as a mask, and what it is
+            called with; None where all comes from the input.
     """
 
     pair: Callable[[Candidate], Pair]
@@ -64,6 +68,7 @@ class Probing:
     half: bool = True
     batched: bool = True
     bare: Callable[[], Inputs] | None = None
+    makes: Callable[[Candidate], tuple[Function, Inputs]] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ def sizes_of_one(probing: Probing, candidate: Candidate) -> Evidence:
         found.append(equivalent(ours(*inputs), theirs(*inputs), atol=1e-11))
     if probing.narrow is not None:
         ours, theirs, inputs = probing.narrow(candidate)
-        with _quietly():
+        with quietly():
             result = _evaluated(ours)(*inputs)
         found.append(equivalent(result, _evaluated(theirs)(*inputs), atol=1e-11))
     return found[0]
@@ -173,7 +178,7 @@ def empty_batch(probing: Probing, candidate: Candidate) -> Evidence:
     """The shape is that of many, with a first axis of 0."""
     ours, _ = probing.pair(candidate)
     shape = _evaluated(ours)(*probing.inputs(2, 4)).shape
-    with _quietly():
+    with quietly():
         result = ours(*probing.inputs(0, 4))
     return same(tuple(result.shape), (0, *shape[1:]))
 
@@ -232,6 +237,32 @@ def inputs_all_alike(probing: Probing, candidate: Candidate) -> Evidence:
                 equivalent(one, other, atol=1e-9) for one, other in zip(mine, expected, strict=True)
             ]
     return found[0]
+
+
+@_declared(
+    "The parameters have the same gradients where the input needs none, as that of a first layer.",
+    "law",
+    lambda layer, probing: _is_module(layer, probing) and probing.scales and probing.sizes,
+)
+def input_without_gradient(probing: Probing, candidate: Candidate) -> Evidence:
+    """In training and in evaluation."""
+    ours, inputs = _module(probing, candidate), probing.inputs(3, 4)
+    for training in (True, False):
+        evidence = same_without_gradient_of_inputs(ours.train(training), inputs, atol=1e-11)
+    return evidence
+
+
+@_declared(
+    "In evaluation the gradients of input and parameters are those of the formula.",
+    "law",
+    lambda layer, probing: _is_module(layer, probing) and probing.sizes,
+)
+def gradients_in_evaluation(probing: Probing, candidate: Candidate) -> Evidence:
+    """It is the caller who says by no_grad that none are wanted."""
+    ours, theirs = map(_evaluated, probing.pair(candidate))
+    if not isinstance(ours, nn.Module) or not isinstance(theirs, nn.Module):
+        raise AssertionError("not a torch.nn.Module")
+    return agreeing_gradients(ours, theirs, *probing.inputs(3, 4))
 
 
 @_declared(
@@ -351,6 +382,19 @@ def reset(probing: Probing, candidate: Candidate) -> Evidence:
     )
 
 
+@_declared(
+    "What it makes when it is called lies where the input does, on whichever device.",
+    "contract",
+    lambda layer, probing: probing.makes,
+)
+def device(probing: Probing, candidate: Candidate) -> Evidence:
+    """Or, where there is no tensor in the input, on torch's default device."""
+    if probing.makes is None:
+        raise ValueError("nothing is made")
+    called, inputs = probing.makes(candidate)
+    return stays_on_its_device(called, *inputs)
+
+
 class _Held:
     """A tensor that is saved for the backward pass, alive as long as the graph is."""
 
@@ -411,14 +455,6 @@ def _attributes_with_a_graph(module: nn.Module) -> list[str]:
         for name, value in (*vars(part).items(), *part.named_buffers(recurse=False))
         if isinstance(value, Tensor) and value.grad_fn is not None
     ]
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Without torch's warning where a wrong version divides by n - 1, which is 0 or less."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @contextmanager

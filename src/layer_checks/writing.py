@@ -155,6 +155,43 @@ def drawn_from_nucleus(model: Any, top_p: float, top_k: int | None = None) -> Ev
     return equivalent(found, expected, atol=6 * 0.5 / math.sqrt(_DRAWS))
 
 
+def drawn_from_generator(model: Any) -> Evidence:
+    """Checks that a generator that is handed over, and no other one, decides what is drawn.
+
+    Args:
+        model: What writes, with fixed logits.
+
+    Raises:
+        AssertionError: If equal seeds give other tokens, or other seeds the same, or if torch's
+            global generator is used or moved.
+        CannotTakeError: If there is no `generate`, or none that takes a generator.
+    """
+    for method in ("generate", "stream") if hasattr(model, "stream") else ("generate",):
+        _require(model, method, "max_new_tokens", "temperature", "generator")
+        generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
+        first, again, other = (
+            _drawn_from(model, method, generator, global_seed)
+            for generator, global_seed in zip(generators, (1, 2, 1), strict=True)
+        )
+        holds(torch.equal(first, again), f"{method} draws the same with generators of one seed")
+        following = _drawn_from(model, method, generators[0], 1)
+        for drawn in (other, following):
+            holds(not torch.equal(first, drawn), f"{method} draws anew with another state")
+    return holds(True, "equal seeds draw equal tokens, and other seeds other ones")
+
+
+def _drawn_from(model: Any, method: str, generator: torch.Generator, global_seed: int) -> Tensor:
+    prompts = torch.tensor([_PROMPT]).expand(_ROWS, -1)
+    options = {"max_new_tokens": _NEW, "temperature": 1.0, "generator": generator}
+    with seeded(global_seed):
+        before = torch.get_rng_state()
+        found = getattr(model, method)(prompts, **options)
+        drawn = found if isinstance(found, Tensor) else torch.stack(list(found), dim=1)
+        still = torch.equal(torch.get_rng_state(), before)
+    holds(still, f"{method} leaves torch's global generator as it is")
+    return drawn
+
+
 def told_by_writing(model: Any, theirs: nn.Module) -> Iterator[Tensor]:
     """What tells mistakes in writing apart.
 

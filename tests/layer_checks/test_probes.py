@@ -14,6 +14,7 @@ from layer_checks.probes import PROBES, Probing
 from layer_checks.registry import LAYERS, wrong_versions
 from transformer_layers import (
     BatchNorm1d,
+    Conv1D,
     LayerNorm,
     MultiHeadAttention,
     causal_mask,
@@ -35,11 +36,18 @@ def test_every_layer_is_asked_what_it_can_be_asked() -> None:
         name: {each.name for each in layer.checks if each.generic} for name, layer in LAYERS.items()
     }
     assert asked["CausalSelfAttention"] == set(PROBES)
-    assert asked["MultiHeadAttention"] == set(PROBES) - {"values left out"}
-    assert asked["LayerNorm"] == set(PROBES) - {"draws of torch", "values left out"}
-    assert asked["causal_mask"] == {"called again", "values left out"}
+    assert asked["MultiHeadAttention"] == set(PROBES) - {"values left out", "device"}
+    assert asked["LayerNorm"] == set(PROBES) - {"draws of torch", "values left out", "device"}
+    assert asked["causal_mask"] == {"called again", "values left out", "device"}
+    assert "input without gradient" not in asked["GPT2"]  # whose input is whole numbers
+    assert not asked["Dropout"] & {"input without gradient", "gradients in evaluation"}
     assert "reset" not in asked["Dropout"]  # which starts from nothing
-    assert asked["l1_penalty"] == {"input unchanged", "layout in memory", "sizes of values"}
+    assert asked["l1_penalty"] == {
+        "input unchanged",
+        "layout in memory",
+        "sizes of values",
+        "device",
+    }
     assert all(asked.values())
 
 
@@ -124,7 +132,11 @@ def test_any_layer_can_make_the_mistakes() -> None:
     }
     assert "parameters made in forward" in names["LayerNorm"]
     assert "parameters made in forward" not in names["Dropout"]
-    assert names["causal_mask"] == {"table shared by all calls", "other defaults"}
+    assert names["causal_mask"] == {
+        "table shared by all calls",
+        "other defaults",
+        "made on the cpu",
+    }
     assert "size guessed" not in names["MultiHeadAttention"]  # whose "length guessed" it is
 
 
@@ -168,3 +180,41 @@ def test_a_right_layer_with_other_habits_passes() -> None:
             return super().forward(x)
 
     assert check("LayerNorm", KeepsWeights)
+
+
+def test_a_layer_that_is_frozen_by_its_input_or_in_evaluation_is_seen() -> None:
+    class OnlyWithTheInput(Conv1D):
+        def forward(self, x: Tensor) -> Tensor:
+            weight = self.weight if x.requires_grad else self.weight.detach()
+            return x @ weight + self.bias
+
+    class OnlyInTraining(Conv1D):
+        def forward(self, x: Tensor) -> Tensor:
+            return x @ self.weight + (self.bias if self.training else self.bias.detach())
+
+    message = r"^not equal: gradient of parameter weight: largest difference"
+    with pytest.raises(AssertionError, match=message):
+        run("input without gradient", "Conv1D", OnlyWithTheInput)
+    with pytest.raises(AssertionError, match=message.replace("weight", "bias")):
+        run("gradients in evaluation", "Conv1D", OnlyInTraining)
+    run("gradients in evaluation", "Conv1D", OnlyWithTheInput)
+
+
+def test_devices_that_are_mixed_or_left_are_seen_and_what_has_no_values_is_not() -> None:
+    def mixed(lengths: Tensor, seq: int) -> Tensor:
+        return torch.arange(seq) < lengths[:, None, None]
+
+    def left(lengths: Tensor, seq: int) -> Tensor:
+        return torch.ones(len(lengths), 1, seq, dtype=torch.bool, device="cpu")
+
+    def looks_at_values(lengths: Tensor, seq: int) -> Tensor:
+        return torch.stack([torch.arange(seq) < int(length) for length in lengths])[:, None]
+
+    with pytest.raises(AssertionError, match=r"^not equal: Tensor on device .* expected device"):
+        run("device", "padding_mask", mixed)
+    with pytest.raises(AssertionError, match=r"^not equal: on the device cpu against on the"):
+        run("device", "padding_mask", left)
+    with pytest.raises(AssertionError, match=r"^not equal: on the device cpu against on the"):
+        run("device", "causal_mask", lambda seq: torch.ones(seq, seq, device="cpu").tril())
+    evidence = run("device", "padding_mask", looks_at_values)
+    assert evidence.text == "holds: it does not run on the meta device"

@@ -13,14 +13,16 @@ from layer_checks.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
+    quietly,
     randn64,
     randomized,
     rounded_once,
+    rounds_once_with_float32_parameters,
     same,
     weights_of,
 )
 from layer_checks.definitions import Candidate, Layer
-from layer_checks.evidence import Evidence, equivalent
+from layer_checks.evidence import Evidence, equivalent, holds
 from layer_checks.initial import starts_as
 from layer_checks.probes import Probing, probe
 
@@ -28,6 +30,11 @@ from layer_checks.probes import Probing, probe
 def _pair(candidate: Candidate, **options: Any) -> tuple[nn.Module, nn.BatchNorm1d]:
     theirs = randomized(nn.BatchNorm1d(5, **options), std=1.0).double()
     return with_weights_of(theirs, candidate, 5, **options), theirs
+
+
+def _pair_of_width(candidate: Candidate, width: int) -> tuple[nn.Module, nn.BatchNorm1d]:
+    theirs = randomized(nn.BatchNorm1d(width, eps=0.1), std=1.0).double()
+    return with_weights_of(theirs, candidate, width, eps=0.1), theirs
 
 
 def _batch(*axes: int) -> Tensor:
@@ -160,6 +167,22 @@ def evaluation_changes_nothing(candidate: Candidate) -> Evidence:
 
 
 @batch_norm_1d.check(
+    "An empty batch in training gives an empty result, and leaves the running averages and the "
+    "number of batches as they were.",
+    kind="contract",
+)
+def empty_batch_in_training(candidate: Candidate) -> Evidence:
+    ours, _ = _trained(candidate)
+    before = {name: each.clone() for name, each in ours.state_dict().items()}
+    for axes in ((0, 5), (0, 5, 3)):
+        with quietly():
+            same(tuple(ours.train()(_batch(*axes)).shape), axes)
+        for name, each in ours.state_dict().items():
+            equivalent(each, before[name], atol=0.0)
+    return holds(True, "empty batches changed nothing")
+
+
+@batch_norm_1d.check(
     "With 1000 added to the input, float32 gives the values of float64, up to 0.001."
 )
 def large_mean(candidate: Candidate) -> Evidence:
@@ -190,6 +213,29 @@ def bfloat16(candidate: Candidate) -> Evidence:
 
 
 @batch_norm_1d.check(
+    "With parameters in float32, input in float16 or bfloat16 gives a result of its own dtype, "
+    "computed in float32 and rounded once.",
+    kind="contract",
+)
+def float32_parameters(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair_of_width(candidate, 64)
+    return rounds_once_with_float32_parameters(ours, theirs, 16, 64)
+
+
+@batch_norm_1d.check(
+    "So it does in evaluation, where the running variance is beyond float16's largest number.",
+    kind="contract",
+)
+def large_running_variance(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair_of_width(candidate, 64)
+    for _ in range(3):
+        x = 2000 * torch.randn(16, 64)
+        ours.float()(x)
+        theirs(x.double())
+    return rounds_once_with_float32_parameters(ours.eval(), theirs.eval(), 16, 64)
+
+
+@batch_norm_1d.check(
     "Weight and running variance start from ones, bias and running mean from zeros, and so does "
     "the number of batches.",
     kind="start",
@@ -207,11 +253,6 @@ def defaults(candidate: Candidate) -> Evidence:
     x = 1e-3 * _batch(4, 5)
     equivalent(ours(x), theirs(x), atol=1e-11)
     return equivalent(ours.eval()(x), theirs.eval()(x), atol=1e-11)
-
-
-def _pair_of_width(candidate: Candidate, width: int) -> tuple[nn.Module, nn.BatchNorm1d]:
-    theirs = randomized(nn.BatchNorm1d(width, eps=0.1), std=1.0).double()
-    return with_weights_of(theirs, candidate, width, eps=0.1), theirs
 
 
 probe(

@@ -257,5 +257,9 @@ probe(
         defaults={"dropout": 0.1},
         narrow=_narrow,
         drawn=_drawn,
+        makes=lambda candidate: (
+            built(candidate, _D_MODEL, _NUM_HEADS),
+            (sequences(_D_MODEL).float(),),
+        ),
     ),
 )

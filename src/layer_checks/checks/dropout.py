@@ -162,6 +162,10 @@ probe(
         defaults={"p": 0.5, "training": True},
         bare=lambda: _sequences(40, 4),
         drawn=lambda candidate: [candidate(torch.ones(100), 0.5, training=True)],
+        makes=lambda candidate: (
+            lambda x: candidate(x, 0.5, training=True),
+            (torch.ones(100),),
+        ),
     ),
 )
 probe(
@@ -172,5 +176,6 @@ probe(
         half=False,  # see dtype
         defaults={"p": 0.5},
         drawn=lambda candidate: [built(candidate, 0.5)(torch.ones(100))],
+        makes=lambda candidate: (built(candidate, 0.5), (torch.ones(100),)),
     ),
 )

@@ -31,6 +31,7 @@ from layer_checks.probes import Probing, probe
 from layer_checks.randomness import seeded
 from layer_checks.writing import (
     continued,
+    drawn_from_generator,
     drawn_from_nucleus,
     fix_logits,
     rows_ending_apart,
@@ -283,6 +284,17 @@ def nucleus_of_four(candidate: Candidate) -> Evidence:
     return drawn_from_nucleus(ours, top_p=0.75, top_k=4)
 
 
+@gpt2.check(
+    "With generator= equal seeds draw equal tokens, and other seeds other ones, whatever the state "
+    "of torch's global generator, which stays as it is.",
+    kind="contract",
+)
+def draws_of_a_generator(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    fix_logits(ours, theirs)
+    return drawn_from_generator(ours)
+
+
 @gpt2.check("In evaluation nothing is dropped.")
 def evaluation(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, dropout=0.5)
@@ -376,6 +388,7 @@ probe(
         inputs=lambda batch, seq: (_ids(batch, seq),),
         sizes=(_config(),),
         drawn=_drawn,
+        makes=lambda candidate: (built(candidate, _config()), (_ids(),)),
         scales=(),
     ),
 )

@@ -201,5 +201,9 @@ probe(
         sizes=(_D_MODEL, _NUM_HEADS),
         defaults={"dropout": 0.1, "eps": 1e-5},
         drawn=_drawn,
+        makes=lambda candidate: (
+            built(candidate, _D_MODEL, _NUM_HEADS),
+            (sequences(_D_MODEL).float(),),
+        ),
     ),
 )

@@ -16,6 +16,7 @@ from layer_checks.candidates import (
     randn64,
     randomized,
     rounded_once,
+    rounds_once_with_float32_parameters,
     same,
     weights_of,
 )
@@ -159,6 +160,15 @@ def bfloat16(candidate: Candidate) -> Evidence:
     x = (torch.randn(3, 4, 7) + 10).bfloat16()
     exact = functional.layer_norm(x.double(), (7,))
     return rounded_once(built(candidate, 7, eps=1e-5).bfloat16()(x), exact, atol=1e-4)
+
+
+@layer_norm.check(
+    "With parameters in float32, input in float16 or bfloat16 gives a result of its own dtype, "
+    "computed in float32 and rounded once.",
+    kind="contract",
+)
+def float32_parameters(candidate: Candidate) -> Evidence:
+    return rounds_once_with_float32_parameters(*_pair(candidate, 64, eps=0.1), 16, 64)
 
 
 @layer_norm.check("The weight starts from ones, the bias from zeros.", kind="start")

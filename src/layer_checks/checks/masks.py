@@ -147,6 +147,7 @@ probe(
         inputs=lambda batch, seq: (seq, batch),
         defaults={"past": 0},
         bare=lambda: (4,),
+        makes=lambda candidate: (candidate, (4,)),
         scales=(),
         half=False,
         batched=False,
@@ -157,6 +158,7 @@ probe(
     Probing(
         pair=lambda candidate: (candidate, candidate),
         inputs=lambda batch, seq: (torch.randint(seq + 1, (batch,)), seq),
+        makes=lambda candidate: (candidate, (_lengths(), 5)),
         scales=(),
         half=False,
     ),

@@ -187,6 +187,7 @@ def _probing(view: Callable[[Candidate], _Penalty]) -> Probing:
             _of_two(view(candidate).authority),
         ),
         inputs=lambda batch, seq: (randn64(batch, seq), randn64(seq)),
+        makes=lambda candidate: (_of_two(candidate), (randn64(3, 4), randn64(5))),
         half=False,  # they are summed up in float32
         batched=False,
     )

@@ -76,6 +76,7 @@ probe(
     Probing(
         pair=lambda candidate: (candidate, candidate),
         inputs=lambda batch, seq: (3 * seq, 2 * batch),
+        makes=lambda candidate: (candidate, (7, 6)),
         scales=(),
         half=False,
         batched=False,

@@ -15,6 +15,7 @@ from layer_checks.candidates import (
     randn64,
     randomized,
     rounded_once,
+    rounds_once_with_float32_parameters,
     same,
     weights_of,
 )
@@ -126,6 +127,15 @@ def bfloat16(candidate: Candidate) -> Evidence:
     x = torch.randn(3, 4, 7).bfloat16()
     exact = functional.rms_norm(x.double(), (7,), eps=1e-6)
     return rounded_once(built(candidate, 7, eps=1e-6).bfloat16()(x), exact, atol=1e-6)
+
+
+@rms_norm.check(
+    "With parameters in float32, input in float16 or bfloat16 gives a result of its own dtype, "
+    "computed in float32 and rounded once.",
+    kind="contract",
+)
+def float32_parameters(candidate: Candidate) -> Evidence:
+    return rounds_once_with_float32_parameters(*_pair(candidate, 64, eps=0.1), 16, 64)
 
 
 @rms_norm.check("The weight starts from ones.", kind="start")

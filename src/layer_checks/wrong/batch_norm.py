@@ -38,9 +38,13 @@ class _BatchNorm1d(nn.Module):
         if not self.training:
             return self.running_mean, self.running_var
         mean, var = self.mean(x), self.variance(x)
-        with torch.no_grad():
-            self.update(mean, self.stored_variance(x))
+        if self.counts(x):
+            with torch.no_grad():
+                self.update(mean, self.stored_variance(x))
         return mean, var
+
+    def counts(self, x: Tensor) -> bool:
+        return x.numel() > 0
 
     def axes(self, x: Tensor) -> tuple[int, ...]:
         return tuple(range(x.ndim - 1))
@@ -285,7 +289,7 @@ class RunningAveragesKeepTheGraph(_BatchNorm1d):
     """Averages means and variances with their graphs."""
 
     def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        if not self.training:
+        if not self.training or not self.counts(x):
             return self.running_mean, self.running_var
         with torch.no_grad():
             self.num_batches_tracked += 1
@@ -322,3 +326,36 @@ class ResetLeavesTheBuffers(_BatchNorm1d):
     def reset_parameters(self) -> None:
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
+
+
+@batch_norm_1d.wrong("leave the running averages as they were where a batch is empty.")
+class AveragesAnEmptyBatch(_BatchNorm1d):
+    """Counts a batch without elements, whose mean is NaN."""
+
+    def counts(self, x: Tensor) -> bool:
+        return True
+
+
+@batch_norm_1d.wrong("return the dtype of the input, also where the parameters have another one.")
+class DtypeOfTheParameters(_BatchNorm1d):
+    """Returns the dtype of its weight."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(self.wide(x)).to(self.weight.dtype)
+
+
+@batch_norm_1d.wrong(
+    "leave the running averages in float32: a variance of 300² is none in float16."
+)
+class RunningAveragesInHalfPrecision(_BatchNorm1d):
+    """Takes the running averages in the dtype of the input."""
+
+    dtype = torch.float32
+
+    def wide(self, x: Tensor) -> Tensor:
+        self.dtype = x.dtype
+        return super().wide(x)
+
+    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, var = super().statistics(x)
+        return (mean, var) if self.training else (mean.to(self.dtype), var.to(self.dtype))

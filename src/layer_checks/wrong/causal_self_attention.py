@@ -38,7 +38,7 @@ class _CausalSelfAttention(nn.Module):
         past = cache.length if cache is not None else 0
         if cache is not None:
             key, value = cache.append(key, value)
-        weights = self.weights(query, key, self.mask(x.shape[-2], past))
+        weights = self.weights(query, key, self.mask(x.shape[-2], past).to(x.device))
         output = self.merge(self.drop(weights) @ value)
         return self.drop_result(self.c_proj(output))
 

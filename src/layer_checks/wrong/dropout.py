@@ -128,7 +128,7 @@ def whole_rows_dropped(x: Tensor, p: float = 0.5, training: bool = True) -> Tens
 def the_same_draws(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Seeds its generator in each call."""
     _require_probability(p)
-    draws = torch.rand(x.shape, generator=torch.Generator().manual_seed(0))
+    draws = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)).to(x.device)
     return torch.where(draws >= p, _scaled(x, p), 0.0) if training else x
 
 

@@ -172,3 +172,13 @@ class NucleusTooSmall(_Writing):
             return probabilities
         last = probabilities.masked_fill(probabilities == 0, math.inf).argmin(-1, keepdim=True)
         return probabilities.scatter(-1, last, 0.0)
+
+
+@gpt2.wrong("hand the generator on to what draws.")
+class GeneratorLeftOut(_Writing):
+    """Draws from torch's global generator, whichever it is given."""
+
+    def chosen(
+        self, probabilities: Tensor, temperature: float, generator: torch.Generator | None
+    ) -> Tensor:
+        return super().chosen(probabilities, temperature, None)

@@ -218,3 +218,11 @@ class StatisticsDetached(_LayerNorm):
         wide = self.wide(x)
         centered = wide - wide.mean(dim=-1, keepdim=True).detach()
         return self.affine(centered / self.deviation(centered, x).detach()).to(x.dtype)
+
+
+@layer_norm.wrong("return the dtype of the input, also where the parameters have another one.")
+class DtypeOfTheParameters(_LayerNorm):
+    """Returns the dtype of its weight."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(self.wide(x)).to(self.weight.dtype)

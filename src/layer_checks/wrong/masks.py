@@ -14,7 +14,7 @@ def _square(rows: int, columns: int, diagonal: int) -> Tensor:
 
 @padding_mask.right_otherwise
 def _real(lengths: Tensor, seq: int) -> Tensor:
-    return torch.arange(seq) < lengths[:, None, None]
+    return torch.arange(seq, device=lengths.device) < lengths[:, None, None]
 
 
 @causal_mask.wrong(
@@ -96,13 +96,13 @@ def true_is_padding(lengths: Tensor, seq: int) -> Tensor:
 @padding_mask.wrong("allow the positions below the length: j < length, not j <= length.")
 def one_too_many(lengths: Tensor, seq: int) -> Tensor:
     """Lets the first padding token be seen."""
-    return torch.arange(seq) <= lengths[:, None, None]
+    return torch.arange(seq, device=lengths.device) <= lengths[:, None, None]
 
 
 @padding_mask.wrong("allow position length - 1 too.")
 def one_too_few(lengths: Tensor, seq: int) -> Tensor:
     """Hides the last real token."""
-    return torch.arange(seq) < lengths[:, None, None] - 1
+    return torch.arange(seq, device=lengths.device) < lengths[:, None, None] - 1
 
 
 @padding_mask.wrong(
@@ -110,7 +110,7 @@ def one_too_few(lengths: Tensor, seq: int) -> Tensor:
 )
 def no_axis_for_the_queries(lengths: Tensor, seq: int) -> Tensor:
     """Has shape (batch, seq)."""
-    return torch.arange(seq) < lengths[:, None]
+    return torch.arange(seq, device=lengths.device) < lengths[:, None]
 
 
 @padding_mask.wrong("hide keys, not queries: the axis of size 1 is the middle one.")
@@ -134,4 +134,5 @@ def as_long_as_the_longest(lengths: Tensor, seq: int) -> Tensor:
 @padding_mask.wrong("return booleans, not 0 and -inf.", name="to be added")
 def padding_to_be_added(lengths: Tensor, seq: int) -> Tensor:
     """Holds 0 and -inf."""
-    return torch.zeros(len(lengths), 1, seq).masked_fill(~_real(lengths, seq), -math.inf)
+    zeros = torch.zeros(len(lengths), 1, seq, device=lengths.device)
+    return zeros.masked_fill(~_real(lengths, seq), -math.inf)

@@ -149,3 +149,12 @@ class VarianceForMeanSquare(_RMSNorm):
 
     def mean_square(self, x: Tensor) -> Tensor:
         return x.var(dim=-1, keepdim=True)
+
+
+@rms_norm.wrong("multiply by the gain in float32, and round what comes out.")
+class RoundedBeforeTheGain(_RMSNorm):
+    """Rounds to half precision, and multiplies then."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = self.wide(x)
+        return self.gain((wide / self.root(wide)).to(x.dtype)).to(x.dtype)
