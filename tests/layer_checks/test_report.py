@@ -44,7 +44,7 @@ def test_the_report_of_the_right_layer() -> None:
     report = check("LayerNorm", LayerNorm)
     number = len(report.law)
     assert report.headline == f"LayerNorm: the law holds, {number} of {number}"
-    lines = repr(report).splitlines()
+    lines = unfolded(report).splitlines()
     assert lines[0] == report.headline
     assert "held    values: equal, tolerance 1e-12" in lines
     assert "held    bfloat16: equal, tolerance 0.0001 + 0.00395 * |expected|" in lines
