@@ -57,7 +57,7 @@ _STYLE = """
   color: var(--words);
   font-weight: 400;
   min-width: 1.45rem;
-  padding: .16rem .1rem;
+  padding: .1rem;
   text-align: center;
   vertical-align: middle;
   white-space: nowrap;
