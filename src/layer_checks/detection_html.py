@@ -116,13 +116,13 @@ _STYLE = """
   padding-left: 1.6rem;
   text-indent: -1.6rem;
 }
-.detection-table.many table :is(th, td) { min-width: 1.15rem; padding-inline: .05rem; }
+.detection-table.many table :is(th, td) { min-width: 1.05rem; padding-inline: .02rem; }
 @media (max-width: 600px) {
   .detection-table table { font-size: .75rem; }
   .detection-table table :is(th, td) { min-width: 1.15rem; padding: .2rem .05rem; }
   .detection-table table :is(th:first-child, td:first-child) {
-    max-width: 6.75rem;
-    min-width: 6.75rem;
+    max-width: 7.25rem;
+    min-width: 7.25rem;
     padding-right: .3rem;
     white-space: normal;
   }
