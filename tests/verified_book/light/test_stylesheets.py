@@ -11,6 +11,7 @@ import pytest
 from fontTools.ttLib import TTFont
 from sphinx.errors import ExtensionError
 
+from tests.verified_book.books import sphinx_build
 from verified_book.light import search, stylesheets
 
 LINKS = (
@@ -144,3 +145,21 @@ def test_another_search_needs_no_index(tmp_path):
     pages = {tmp_path / "search.html": f'{own}<script src="searchindex.js"></script>'}
     search.load_where_used(pages)
     assert pages[tmp_path / "search.html"] == own
+
+
+def test_a_stylesheet_that_changed_is_in_the_site_though_no_page_did(tmp_path):
+    conf = """
+extensions = ["myst_nb", "verified_book.light"]
+html_theme = "sphinx_book_theme"
+html_static_path = ["_static"]
+html_css_files = ["own.css"]
+"""
+    pages = {"index.md": "# A book\n\n```{toctree}\nother\n```\n", "other.md": "# Another\n"}
+    for color in ("#123456", "#123457", "#123457"):
+        files = {**pages, "_static/own.css": f"h1 {{ color: {color}; }}"}
+        build = sphinx_build(tmp_path, conf, files)
+        pages = {}
+        [sheet] = build.site.glob("_static/site.*.css")
+        assert color in sheet.read_text()
+        assert all(sheet.name in build.pages[name] for name in ("index.html", "other.html"))
+    assert "no targets are out of date" in build.log
