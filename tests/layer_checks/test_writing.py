@@ -13,6 +13,7 @@ from transformer_layers import GPT2, GPT2Config
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 ASKED = {"greedy tokens", "rows that end", "end in a prompt", "nucleus", "nucleus of four"}
+ASKED |= {"draws of a generator"}
 
 
 class WithoutEnds(GPT2):
