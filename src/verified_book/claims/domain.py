@@ -20,6 +20,7 @@ from sphinx.util.nodes import make_refnode
 
 from verified_book.claims.claim import Claim, NoteLine, Reference
 from verified_book.outputs.lines import true_place
+from verified_book.reading import reading_order
 
 
 class ClaimRole(XRefRole):
@@ -165,23 +166,6 @@ class ClaimsDomain(Domain):
 def claims_domain(env: BuildEnvironment) -> ClaimsDomain:
     """The domain of a book's claims."""
     return cast(ClaimsDomain, env.get_domain("claims"))
-
-
-def reading_order(env: BuildEnvironment) -> Iterator[str]:
-    """The pages in the order of the table of contents."""
-    seen: set[str] = set()
-
-    def walk(docname: str) -> Iterator[str]:
-        if docname in seen:
-            return
-        seen.add(docname)
-        yield docname
-        for child in env.toctree_includes.get(docname, []):
-            yield from walk(child)
-
-    yield from walk(env.config.root_doc)
-    for orphan in sorted(env.found_docs):
-        yield from walk(orphan)
 
 
 def is_reported(app: Sphinx, domain: Domain | None, node: pending_xref) -> bool | None:

@@ -12,7 +12,7 @@ from sphinx.util.nodes import make_refnode
 from sphinx.writers.html5 import HTML5Translator
 
 from verified_book.claims.claim import VERDICTS, Claim
-from verified_book.claims.domain import claims_domain, reading_order
+from verified_book.claims.domain import claims_domain
 from verified_book.claims.filter import Choice, form, in_claims
 from verified_book.claims.folds import pass_by
 from verified_book.claims.measurements import (
@@ -25,6 +25,7 @@ from verified_book.claims.measurements import (
 )
 from verified_book.claims.tables import STATES, copied, make_table, state, text, verdict
 from verified_book.headings import added_heading
+from verified_book.reading import reading_order
 
 # Behind the end of a sentence; "e.g." and the like end none.
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[a-z]\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\beq\.)\s+")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 
+from verified_book.reading import reading_order
+
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
@@ -47,14 +49,8 @@ def entries(env: "BuildEnvironment") -> list[IndexEntry]:
     """The lines of the index, by their letters."""
     explained = _terms(env)
     pattern = words_pattern(explained)
-    spoken: dict[str, dict[Place, None]] = defaultdict(dict)
-    for place, words in _sections(env):
-        for term in found_in(words, pattern):
-            spoken[term][place] = None
-    claimed: dict[str, dict[Place, None]] = defaultdict(dict)
-    for place, words in _claims(env):
-        for term in found_in(words, pattern):
-            claimed[term][place] = None
+    spoken = _about(pattern, _sections(env))
+    claimed = _about(pattern, _claims(env))
     terms = [
         IndexEntry(
             term,
@@ -66,6 +62,17 @@ def entries(env: "BuildEnvironment") -> list[IndexEntry]:
         for term, told in explained.items()
     ]
     return sorted([*terms, *_names(env)], key=lambda entry: (entry.word.casefold(), entry.is_name))
+
+
+def _about(
+    pattern: re.Pattern[str], places: Iterable[tuple[Place, str]]
+) -> dict[str, dict[Place, None]]:
+    """The places of each term, in their order."""
+    found: dict[str, dict[Place, None]] = defaultdict(dict)
+    for place, words in places:
+        for term in found_in(words, pattern):
+            found[term][place] = None
+    return found
 
 
 def words_pattern(terms: Iterable[str]) -> re.Pattern[str]:
@@ -98,8 +105,6 @@ def _terms(env: "BuildEnvironment") -> dict[str, Place]:
 
 def _sections(env: "BuildEnvironment") -> Iterable[tuple[Place, str]]:
     """Every section of the book in its order, with its title."""
-    from verified_book.claims.domain import reading_order
-
     for page in reading_order(env):
         if page not in env.tocs:
             continue

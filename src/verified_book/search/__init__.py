@@ -27,13 +27,14 @@ def leave_out_the_usual_index(app: "Sphinx", env: "BuildEnvironment") -> None:
 def write_data(app: "Sphinx", exception: Exception | None) -> None:
     """Writes what the search looks into."""
     from verified_book.made_pages import pages_of_objects
+    from verified_book.reading import reading_order
     from verified_book.search.entries import entries_of_claims, entries_of_page
 
     if exception is not None or app.builder.format != "html":
         return
     site = Path(app.outdir)
     pages, entries = [], []
-    for name in [*_reading_order(app), *pages_of_objects(app.env)]:
+    for name in [*reading_order(app.env), *pages_of_objects(app.env)]:
         file = site / app.builder.get_target_uri(name)
         if file.is_file():
             found = entries_of_page(file.read_text(encoding="utf-8"))
@@ -57,18 +58,6 @@ def write_data(app: "Sphinx", exception: Exception | None) -> None:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     text = f"window.verifiedBookSearch({text});\n"
     site.joinpath("_static", DATA).write_text(text, encoding="utf-8")
-
-
-def _reading_order(app: "Sphinx") -> list[str]:
-    """The pages in the order of the table of contents."""
-    seen: dict[str, None] = {}
-    ahead = [app.config.root_doc]
-    while ahead:
-        name = ahead.pop(0)
-        if name not in seen:
-            seen[name] = None
-            ahead = [*app.env.toctree_includes.get(name, []), *ahead]
-    return [*seen, *sorted(app.env.found_docs - seen.keys())]
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":

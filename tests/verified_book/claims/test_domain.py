@@ -6,8 +6,9 @@ import pytest
 from docutils import nodes
 
 from verified_book.claims.claim import Claim, NoteLine, Reference
-from verified_book.claims.domain import ClaimsDomain, reading_order
+from verified_book.claims.domain import ClaimsDomain
 from verified_book.claims.outdated import outdated_pages
+from verified_book.reading import reading_order
 
 
 def env(includes: dict[str, list[str]], found: set[str]) -> SimpleNamespace:
