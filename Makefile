@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -40,6 +40,10 @@ site-report: $(VENV)/installed ## print what the built site costs its readers, a
 test: $(VENV)/installed ## run every test
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+
+test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
+	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
+	$(BIN)/python -m tests.hard $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) --numprocesses 2 --dist loadgroup
 
 check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/ruff format --check .

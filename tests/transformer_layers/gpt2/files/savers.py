@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -54,6 +54,30 @@ def killed_at_each_step(folder: Path, target: Target, *args: Any) -> Iterator[in
             return
 
 
+def stepped(folder: Path, target: Target, *args: Any) -> Iterator[int]:
+    """Runs `target` in a process of its own, which waits before each of its steps in a folder.
+
+    Yields:
+        The step before which it waits. It goes on when the next one is asked for.
+    """
+    waits, told = os.pipe()
+    goes_on, tell = os.pipe()
+    pid = _forked(_waiting_at_each, told, goes_on, str(folder), target, *args)
+    os.close(told)
+    os.close(goes_on)
+    try:
+        for step in itertools.count(1):
+            if not os.read(waits, 1):
+                break
+            yield step
+            os.write(tell, b"+")
+    finally:
+        os.close(waits)
+        os.close(tell)  # where nobody asked for the rest, it goes on without waiting
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status == 0
+
+
 def _forked(target: Target, *args: Any) -> int:
     # Forked, since a new process needs seconds to import torch. No thread of torch's is needed.
     with warnings.catch_warnings():
@@ -77,11 +101,28 @@ _STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir"
 def _killed_at(last: int, folder: str, target: Target, *args: Any) -> None:
     left = [last]
 
-    def count(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _STEPS and str(arguments[0]).startswith(folder):
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+    def count() -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(count)
+    _at_each_step(folder, count)
     target(*args)
+
+
+def _waiting_at_each(told: int, goes_on: int, folder: str, target: Target, *args: Any) -> None:
+    def wait() -> None:
+        with suppress(BrokenPipeError):
+            os.write(told, b".")
+            os.read(goes_on, 1)
+
+    _at_each_step(folder, wait)
+    target(*args)
+
+
+def _at_each_step(folder: str, act: Callable[[], None]) -> None:
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _STEPS and str(arguments[0]).startswith(folder):
+            act()
+
+    sys.addaudithook(hook)

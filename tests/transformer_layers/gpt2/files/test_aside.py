@@ -16,6 +16,7 @@ from tests.transformer_layers.gpt2.files.savers import (
     killed_at_random,
     needs_fork,
     saver,
+    stepped,
 )
 from transformer_layers import GPT2Config
 from transformer_layers.gpt2.files import read_checkpoint, write_checkpoint
@@ -106,12 +107,32 @@ def test_kills_at_random_leave_a_whole_model(tmp_path):
 
 
 @needs_fork
-def test_a_load_beside_a_saver_is_of_one_model(tmp_path):
+def test_a_load_at_any_step_of_a_save_is_of_one_model(tmp_path):
+    save(tmp_path, 0)
+    found = [loaded(tmp_path) for _ in stepped(tmp_path, save, tmp_path, 1)]
+    assert found == sorted(found)
+    assert set(found) == {0, 1}
+    assert loaded(tmp_path) == 1
+
+
+@needs_fork
+def test_a_save_at_any_step_of_a_load_leaves_it_one_model(tmp_path):
+    for first in itertools.count(1):
+        save(tmp_path, 0)
+        steps = 0
+        for steps in stepped(tmp_path, loaded, tmp_path):
+            if steps in (first, first + 1):  # a second one while it reads again
+                save(tmp_path, 1 + steps - first)
+        if steps < first:
+            break
+    assert first > 2
+
+
+@needs_fork
+def test_loads_beside_a_saver_are_of_one_model_or_refused(tmp_path):
     save(tmp_path, 0)
     with saver(save_without_end, tmp_path):
-        found = [loaded_or_refused(tmp_path) for _ in range(40)]
-    assert {0, 1, 2} <= set(found)
-    assert found.count("refused") < 5
+        assert {loaded_or_refused(tmp_path) for _ in range(40)} <= {0, 1, 2, "refused"}
 
 
 @needs_fork
@@ -149,28 +170,38 @@ def test_what_a_process_left_is_removed_and_nothing_else(tmp_path):
     assert names(mine) == ["thoughts.txt"]
 
 
-def test_what_another_is_writing_is_not_removed(tmp_path):
-    entered, leave = threading.Event(), threading.Event()
+def test_what_another_is_writing_is_not_removed(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    lock, refused = fcntl.flock, []
+
+    def locked(descriptor, operation):
+        if operation == fcntl.LOCK_EX and entered.is_set():  # the second one
+            with pytest.raises(BlockingIOError) as caught:
+                lock(descriptor, operation | fcntl.LOCK_NB)
+            refused.append(caught.value)
+            (unfinished,) = tmp_path.glob(".unfinished-*")
+            assert names(unfinished) == BOTH
+            leave.set()
+        lock(descriptor, operation)
 
     def slow():
         with saving(tmp_path, CHECKPOINT) as unfinished:
             for name in CHECKPOINT:
                 (unfinished / name).write_text("slow")
             entered.set()
-            leave.wait(10)
+            leave.wait()
 
-    first = threading.Thread(target=slow)
+    monkeypatch.setattr(fcntl, "flock", locked)
+    entered, leave = threading.Event(), threading.Event()
+    first = threading.Thread(target=slow, daemon=True)
     first.start()
-    entered.wait(10)
-    second = threading.Thread(target=save, args=(tmp_path, 0))
-    second.start()
-    second.join(0.2)
-    assert second.is_alive()  # it waits
-    (unfinished,) = tmp_path.glob(".unfinished-*")
-    assert names(unfinished) == BOTH
-    leave.set()
-    first.join()
-    second.join()
+    entered.wait()
+    try:
+        save(tmp_path, 0)  # it waits for the first one
+    finally:
+        leave.set()
+        first.join()
+    assert len(refused) == 1
     assert loaded(tmp_path) == 0
     assert names(tmp_path) == BOTH
 
