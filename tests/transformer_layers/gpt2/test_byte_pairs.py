@@ -9,7 +9,6 @@ import hashlib
 import inspect
 import random
 import re
-import time
 
 import pytest
 import regex
@@ -269,16 +268,29 @@ def test_a_megabyte_of_one_letter():
     assert len(found) == 2**18  # "aaaa" is the longest token of them
 
 
-def test_time_grows_with_the_length():
-    def seconds(n):
-        chance = random.Random(0)
-        text = "".join(chance.choices("abcdefghij", k=n))
-        begin = time.process_time()
-        encode(text, published_vocabulary()[0], ranks())
-        return time.process_time() - begin
+def test_lookups_grow_with_the_length():
+    class Counted(dict):
+        lookups = 0
 
-    seconds(1000)
-    assert seconds(80_000) < 10 * seconds(20_000)  # quadratic time would be 16 times as much
+        def __getitem__(self, key):
+            self.lookups += 1
+            return super().__getitem__(key)
+
+        def __contains__(self, key):
+            self.lookups += 1
+            return super().__contains__(key)
+
+        def get(self, key, default=None):
+            self.lookups += 1
+            return super().get(key, default)
+
+    def lookups(n):
+        chance = random.Random(0)
+        counted = Counted(ranks())
+        encode("".join(chance.choices("abcdefghij", k=n)), published_vocabulary()[0], counted)
+        return counted.lookups
+
+    assert lookups(40_000) < 5 * lookups(10_000) < 5 * 10 * 10_000  # quadratic: 16 times as many
 
 
 # Special tokens
