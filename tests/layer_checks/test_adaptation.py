@@ -1,8 +1,8 @@
 """Layers of others, as they are: what differs in form is adapted and said, and the law holds."""
 
 import re
+import signal
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -391,7 +391,7 @@ def prints(x: Tensor) -> Tensor:
 def never(x: Tensor) -> Tensor:
     while True:
         try:
-            time.sleep(0.01)
+            signal.raise_signal(signal.SIGALRM)  # the time is over while it computes
         except Exception:
             continue
 
@@ -437,12 +437,18 @@ class TestWhatAFunctionMayDo:
         ]
         assert "failed  gelu(x): Halt: enough" in repr(check("gelu", halts))
 
+    @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no such signal")
     def test_no_answer(self) -> None:
-        started = time.perf_counter()
-        report = check("gelu", never, timeout=0.5)
-        assert time.perf_counter() - started < 5
+        calls = []
+
+        def counted(x: Tensor) -> Tensor:
+            calls.append(x)
+            return never(x)
+
+        report = check("gelu", counted, timeout=1000)
+        assert len(calls) == 1  # one limit for all that is asked
         assert not report
-        assert "failed  gelu(x): no answer within 0.5 s" in repr(report)
+        assert "failed  gelu(x): no answer within 1000 s" in repr(report)
 
     def test_a_user_can_interrupt(self) -> None:
         def interrupted(x: Tensor) -> Tensor:

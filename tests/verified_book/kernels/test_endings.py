@@ -14,10 +14,10 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks into /proc"),
 ]
 
-STARTS = "import subprocess\nsubprocess.Popen(['sleep', '60'])"
+STARTS = "import subprocess\nsubprocess.Popen(['sleep', '600'])"
 # C code that never lets another thread of the kernel run: no watcher inside of it can help.
 BUSY = f"{STARTS}\nopen('started', 'w').close()\nsum(range(10**12))"
-GRACE = 3
+GRACE = 60  # seconds; it takes one of them on an idle machine, and the sleep would take 600
 
 
 def begun(book: Book, *options: str) -> tuple[Build, dict[int, str]]:
@@ -88,12 +88,13 @@ def test_ctrl_c(book: Book):
 
 @pytest.mark.parametrize("mode", ["cache", "inline"])
 def test_a_dead_kernel_and_a_time_limit_end_their_pages_only(tmp_path: Path, mode: str):
-    config = {"nb_execution_mode": mode, "nb_execution_timeout": 1}
+    config = {"nb_execution_mode": mode}
     book = Book(tmp_path / "book", config)
     pid = tmp_path / "pid"
-    died = f"import os\nopen({str(pid)!r}, 'w').write(str(subprocess.Popen(['sleep', '60']).pid))"
+    died = f"import os\nopen({str(pid)!r}, 'w').write(str(subprocess.Popen(['sleep', '600']).pid))"
     book.page("a_dead", "import subprocess\n1 + 1", f"{died}\nos._exit(1)", "'later'")
-    book.page("b_slow", "2 + 1", "import time\ntime.sleep(60)", "'later'")
+    limit = "mystnb: {execution_timeout: 4}"  # the first cell must be done meanwhile, under load
+    book.page("b_slow", "2 + 1", "import time\ntime.sleep(600)", "'later'", front=limit)
     book.page("index", "3 + 1")
     build = book.build()
     assert build.status == 0

@@ -25,7 +25,7 @@ def in_a_process(target: Callable[[Connection], None]) -> tuple[object, int | No
     process.start()
     theirs.close()
     found = ours.recv()
-    process.join(20)
+    process.join(60)
     return found, process.exitcode
 
 
@@ -35,7 +35,8 @@ def outcome(*tasks: Callable[[], object]) -> str:
     try:
         for task in tasks:
             watched.add_task(lambda arguments, task=task: task(), ["a", "b"])
-            time.sleep(0.2)
+            for begun in watched._precvs:  # the next one is handed out when these have ended
+                watched._procs[begun].join()
         watched.join()
     except SphinxError as error:
         return str(error)
@@ -71,20 +72,20 @@ def test_a_reader_that_dies_or_fails_ends_the_build_with_a_sentence():
     assert status == 0
 
 
-def wait_for_ever(lifeline: readers.Lifeline) -> None:
+def wait_for_ever(lifeline: readers.Lifeline, holds: Connection) -> None:
     readers.sys = type("sys", (), {"platform": "another"})  # one that kills no children
     lifeline.hold()
-    time.sleep(60)
+    holds.send(os.getpid())
+    time.sleep(600)
 
 
 def leave(pipe: Connection) -> None:
     lifeline = readers.Lifeline()
     context = get_context("fork")
-    children = [context.Process(target=wait_for_ever, args=(lifeline,)) for _ in range(2)]
-    for child in children:
-        child.start()
-    time.sleep(0.2)
-    pipe.send([child.pid for child in children if child.is_alive()])
+    ours, theirs = context.Pipe(duplex=False)
+    for _ in range(2):
+        context.Process(target=wait_for_ever, args=(lifeline, theirs)).start()
+    pipe.send([ours.recv() for _ in range(2)])
     os._exit(7)
 
 
@@ -93,7 +94,7 @@ def test_readers_end_on_any_platform():
     pids, status = in_a_process(leave)
     assert status == 7
     assert len(pids) == 2
-    wait_until(lambda: not any(map(lives, pids)), 3)
+    wait_until(lambda: not any(map(lives, pids)), 60)
 
 
 def let_go(pipe: Connection) -> None:
@@ -121,7 +122,7 @@ def hold_twice(lifeline: readers.Lifeline, pipe: Connection) -> None:
 def fork_one(pipe: Connection) -> None:
     child = get_context("fork").Process(target=hold_twice, args=(readers.Lifeline(), pipe))
     child.start()
-    child.join(10)
+    child.join(60)
     if child.exitcode:
         pipe.send("has ended")
 
