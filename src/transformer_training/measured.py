@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import torch
 import torch._dynamo  # the first optimizer imports it: here once, not in each rank that is forked
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import TCPStore  # type: ignore[attr-defined]  # no stub
 from torch.distributed.tensor import DTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -206,18 +206,18 @@ def _serve() -> None:
     os.dup2(2, 1)  # whatever ranks print is no answer
     for line in sys.stdin:
         asked = json.loads(line)
-        with socket.socket() as free:
-            free.bind(("localhost", 0))
-            port = free.getsockname()[1]
+        # Ranks meet where this process listens: a port of theirs could be taken until they open it.
+        store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
         with get_context("fork").Pool(asked["ranks"]) as pool:
-            rank = partial(_rank, asked=asked, port=port)
+            rank = partial(_rank, asked=asked, port=store.port)
             print(json.dumps(pool.map(rank, range(asked["ranks"]), 1)), file=answers, flush=True)
 
 
 def _rank(rank: int, asked: dict[str, Any], port: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     names = {"WORLD_SIZE": asked["ranks"], "RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": port}
-    os.environ.update({name: str(value) for name, value in names.items()}, MASTER_ADDR="localhost")
+    names |= {"MASTER_ADDR": "localhost", "TORCHELASTIC_USE_AGENT_STORE": True}
+    os.environ.update({name: str(value) for name, value in names.items()})
     if "config" not in asked:
         return measure_collectives()
     return asdict(measure(TrainingConfig(**asked["config"]), asked["vocab_size"]))

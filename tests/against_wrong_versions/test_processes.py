@@ -10,7 +10,19 @@ from tests.against_wrong_versions.wrongs import ROOT
 
 # Tests that hang, that end the process, that cannot be imported, and some of every other outcome.
 PROBES = {
-    "hangs": "import time\ndef test_a(): pass\ndef test_b(): time.sleep(99)\ndef test_c(): pass\n",
+    "hangs": """
+import pathlib, time
+
+def test_a():
+    pass
+
+def test_b():
+    pathlib.Path(__file__).with_name("hangs").touch()
+    time.sleep(999)
+
+def test_c():
+    pass
+""",
     "crashes": "import os\ndef test_a(): os.abort()\n",
     "folder/breaks": "import no_such_module\ndef test_a(): pass\n",
     "ends": """
@@ -42,14 +54,19 @@ class TestF:
         raise TypeError("no argument")
 """,
 }
-# A fresh interpreter has one thread, as a process that forks should have.
+# A fresh interpreter has one thread, as a process that forks should have. Time passes when one
+# hangs, the first, and neither before nor after, however long the others take.
 SCRIPT = """
 import json, sys
 from pathlib import Path
+from types import SimpleNamespace
 from tests.against_wrong_versions import processes, trials
 trials.TESTS = Path(sys.argv[1])
+processes.AT_ONCE = 1
+hangs = Path(sys.argv[1], "hangs")
+processes.time = SimpleNamespace(monotonic=lambda: 100.0 if hangs.exists() else 0.0)
 queue = [trials.Trial(name) for name in sys.argv[2:]]
-results = processes.results_of([*queue, trials.Trial("ends", select="test_b")], seconds=10)
+results = processes.results_of([*queue, trials.Trial("ends", select="test_b")], seconds=1)
 print(json.dumps([[result.outcomes, result.error] for result in results]))
 """
 

@@ -16,13 +16,15 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.site.serving import BROWSERS, ROOT, Handler
 
 DESKTOP = {"width": 1300, "height": 900}
 PHONE = {"width": 390, "height": 844}
 NARROW = {"width": 320, "height": 568}  # the narrowest phones, and a desktop at 400 %
+
+expect.set_options(timeout=60_000)  # milliseconds; five seconds can be short on a busy machine
 
 
 @pytest.fixture(scope="session")

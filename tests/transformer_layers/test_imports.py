@@ -19,7 +19,7 @@ LATER = {
 
 def run(code):
     found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False
     )
     assert found.returncode == 0, found.stderr
     return found.stdout

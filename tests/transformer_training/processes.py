@@ -6,7 +6,6 @@ Importing torch takes seconds, so a process that has done so is forked for each 
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-LIMIT = 120  # seconds that a run may take on a machine that is busy
+LIMIT = 600  # seconds; a run takes one or two, and longer on a machine that is busy
 
 _PARENT = """
 import json, os, sys, time
+from torch.distributed import TCPStore
 import torch._dynamo  # the first optimizer imports it
 import transformer_training.run
 from transformer_training.__main__ import main
@@ -41,9 +41,13 @@ def run(request):
     sys.stdout.flush()
     os._exit(status)
 
+stores = []
 for line in sys.stdin:
     request = json.loads(line)
-    if "wait" in request:
+    if "store" in request:
+        stores.append(TCPStore("localhost", 0, is_master=True, wait_for_workers=False))
+        answer = stores[-1].port
+    elif "wait" in request:
         end = time.monotonic() + request["limit"]
         done, status = 0, 0
         while not done and time.monotonic() < end:
@@ -119,11 +123,13 @@ class Parent:
         return Process(self, self.ask(request), output)
 
     def ranks(self, size: int, arguments: Sequence[str], outputs: Path) -> list[Process]:
-        """Starts ranks as `torchrun` would, without the process that watches them."""
-        with socket.socket() as free:
-            free.bind(("localhost", 0))
-            port = str(free.getsockname()[1])
+        """Starts ranks as `torchrun` would, without the process that watches them.
+
+        They meet where this process listens: a port that they would open themselves can be taken.
+        """
+        port = str(self.ask({"store": True}))
         common = {"WORLD_SIZE": str(size), "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+        common["TORCHELASTIC_USE_AGENT_STORE"] = "True"
         return [
             self.start(
                 arguments,

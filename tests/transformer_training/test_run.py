@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -100,15 +99,21 @@ class TestKilled:
     def test_at_a_random_moment(self, dropping, tmp_path, unbroken, parent: Parent, seed):
         draws = random.Random(seed)
         options = [*dropping, "--out", str(tmp_path)]
-        killed = 0
         for attempt, step in enumerate([0, *sorted(draws.sample(range(1, 28), 3))]):
-            process = parent.start(options, tmp_path / f"said.{attempt}")
-            if step:
-                wait_for_step(tmp_path, step, process)
-            time.sleep(draws.uniform(0, 0.02))
-            process.kill()
-            killed += process.wait() == -signal.SIGKILL
-        assert killed > 1
+            # So many calls after it has begun a step, however fast the machine is.
+            before = (
+                "import os, sys; from transformer_training.run import Run; step = Run.next_step\n"
+                f"left = [{draws.randint(1, 2000)}]\n"
+                "def count(frame, event, argument):\n"
+                "    left[0] -= 1\n"
+                "    if left[0] == 0: os.kill(os.getpid(), 9)\n"
+                "def counting(self):\n"
+                f"    if self.step == {step}: sys.setprofile(count)\n"
+                "    step(self)\n"
+                "Run.next_step = counting"
+            )
+            process = parent.start(options, tmp_path / f"said.{attempt}", before=before)
+            assert process.wait() == -signal.SIGKILL
         run(dropping, tmp_path)
         assert same(tmp_path, unbroken)
 
@@ -131,13 +136,19 @@ class TestKilled:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_asked_to_end_it_saves(self, dropping, tmp_path, unbroken, parent: Parent, number):
         options = [*dropping, "--checkpoint-every", "1000", "--out", str(tmp_path)]
-        process = parent.start(options, tmp_path / "said")
-        wait_for_step(tmp_path, 3, process)
-        process.kill(number)
+        before = (
+            "import os; from transformer_training.run import Run; step = Run.next_step\n"
+            "def asked(self):\n"
+            f"    if self.step == 3: os.kill(os.getpid(), {int(number)})\n"
+            "    step(self)\n"
+            "Run.next_step = asked"
+        )
+        process = parent.start(options, tmp_path / "said", before=before)
         assert process.wait() == 128 + number
         said = process.said()
         assert f"ended by {number.name}; the state is saved, and the same command goes" in said
         reached = len(losses(tmp_path))
+        assert 3 <= reached < 30
         assert (tmp_path / "checkpoints" / f"step-{reached:08}.safetensors").is_file()
         run(dropping, tmp_path)
         assert same(tmp_path, unbroken)

@@ -266,7 +266,7 @@ def run(
     environment["VERIFIED_BOOK_ACCEPT"] = "1" if accept else ""
     with tempfile.TemporaryDirectory() as temporary:
         done = forks.Run(program, arguments, folder, environment, Path(temporary, "log"))
-        status, log = done.wait(100), done.log
+        status, log = done.wait(), done.log
     files = [*site.glob("**/*.html"), *site.glob("claims.json")]
     pages = {str(path.relative_to(site)): path.read_text(encoding="utf-8") for path in files}
     return Build(status, log, site, pages)

@@ -76,7 +76,7 @@ class Run:
         """Its main process."""
         return self.process.pid
 
-    def wait(self, within: float = 60) -> int:
+    def wait(self, within: float = 600) -> int:
         """Its exit status, when it has ended."""
         self.process.join(within)
         if self.process.exitcode is None:

@@ -594,7 +594,7 @@ def test_an_unchanged_build_fails_again_without_running_a_cell(build: Build, sec
     assert second_build.failures == build.failures
 
 
-DIES = "time.sleep(0.5)  # the kernel has said that it began\nos._exit(1)"
+DIES = "time.sleep(1.5)  # the kernel has said that it began\nos._exit(1)"
 STRICT = "---\nexecution: {allow_errors: false}\n"
 STRICT_PAGE = ["# Strict", cell("raise ValueError"), cell("print(1)\n2"), expect("1\n2")]
 
@@ -631,7 +631,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Book, Build]:
         cell("3"),
         expect("3"),
     ]
-    config = CONFIG.replace("timeout: 60", "timeout: 2, exclude_patterns: [excluded*]")
+    config = CONFIG.replace("timeout: 60", "timeout: 4, exclude_patterns: [excluded*]")
     pages["strict.md"] = STRICT_PAGE
     book = Book(tmp_path_factory.mktemp("stopped"), pages, config)
     book.write("book/strict.md", book.texts["strict.md"].replace("---\n", STRICT, 1))
@@ -695,7 +695,7 @@ def test_a_cell_that_runs_past_its_time_limit(stopped: tuple[Book, Build], file:
     book, build = stopped
     (failure,) = [failure for failure in build.failures if failure.file == file]
     assert failure.line == book.line_of(cell("import time\ntime.sleep(60)"), file)
-    assert "past its time limit of 2 seconds; no later cell has run" in failure.message
+    assert "past its time limit of 4 seconds; no later cell has run" in failure.message
     assert "execute.timeout" in failure.remedy
     assert build.status == 1
 

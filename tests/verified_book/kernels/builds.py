@@ -95,7 +95,7 @@ class Book:
         return html.unescape(re.sub("<[^>]+>", "", "\n".join(found))).strip()
 
 
-def wait_until(condition: Callable[[], object], within: float = 20) -> float:
+def wait_until(condition: Callable[[], object], within: float = 60) -> float:
     """Waits for something, and gives the seconds that it took."""
     start = time.monotonic()
     while not condition():

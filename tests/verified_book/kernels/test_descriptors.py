@@ -141,13 +141,13 @@ def test_the_thread_reads_and_ends(streams: Any, ends: str):
     thread = threading.Thread(target=stream._watch_pipe_fd, daemon=True)
     thread.start()
     os.write(stream.end, b"b")
-    assert came.wait(10)
+    assert came.wait(60)
     stream._should_watch = ends == "closed"
     if ends == "closed":
         os.close(stream.end)
     else:
         os.write(stream.end, b"\0")
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert stream._exc is None
 

@@ -129,9 +129,9 @@ def test_the_importing_process_is_killed(tmp_path: Path):
 
 
 def test_a_dead_kernel_ends_its_page_only(tmp_path: Path):
-    book = book_with(tmp_path, "random", nb_execution_timeout=1)
+    book = book_with(tmp_path, "random", nb_execution_timeout=4)
     book.page("a_dead", "import os\nos._exit(1)", "'later'")
-    book.page("b_slow", "import time\ntime.sleep(60)", "'later'")
+    book.page("b_slow", "import time\ntime.sleep(600)", "'later'")
     book.page("index", "3 + 1")
     build = book.build()
     assert build.status == 0
@@ -146,7 +146,7 @@ def test_a_dead_kernel_ends_its_page_only(tmp_path: Path):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_of_a_build_that_is_ended(tmp_path: Path, number: int):
     book = book_with(tmp_path, "random")
-    book.page("index", "import os\nopen('started', 'w').close()\nos.system('sleep 60')")
+    book.page("index", "import os\nopen('started', 'w').close()\nos.system('sleep 600')")
     build = book.start()
     wait_until(lambda: (book.folder / "started").exists() or not lives(build.pid), 60)
     found: dict[int, str] = {}
@@ -160,7 +160,7 @@ def test_nothing_is_left_of_a_build_that_is_ended(tmp_path: Path, number: int):
 
 
 def test_a_forked_process():
-    with subprocess.Popen(["sleep", "60"]) as child:
+    with subprocess.Popen(["sleep", "600"]) as child:
         process = ForkedProcess(child.pid)
         assert process.poll() is None
         process.terminate()

@@ -264,7 +264,7 @@ def test_quarters_go_when_nobody_is_left_who_holds_them():
     found = quarters.Quarters()
     watcher = found._sentinel
     found.leave_to_owner()
-    assert watcher.wait(20) == 0
+    assert watcher.wait(60) == 0
     assert not found.path.exists()
     found.leave_to_owner()
     found.started(1)

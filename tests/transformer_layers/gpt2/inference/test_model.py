@@ -222,13 +222,13 @@ def test_onednn_is_on_again_after_threads_that_overlap():
     def compute(which):
         with kernels(torch.bfloat16, 1):
             begun[which].set()
-            assert ended[which].wait(10)
+            assert ended[which].wait(60)
             seen.append(torch.backends.mkldnn.enabled)
 
     threads = [threading.Thread(target=compute, args=(i,)) for i in range(2)]
     for which in range(2):
         threads[which].start()
-        assert begun[which].wait(10)
+        assert begun[which].wait(60)
     for which in range(2):
         ended[which].set()
         threads[which].join()
