@@ -10,6 +10,8 @@ _find_folder = Function("gpt2/files/folder:find_folder")
 _open_shards = Function("gpt2/files/folder:_open_shards")
 _read_checkpoint = Function("gpt2/files/checkpoint:read_checkpoint")
 _read_json_object = Function("gpt2/files/json_file:read_json_object")
+_open_regular = Function("gpt2/files/regular_file:open_regular")
+_read_regular = Function("gpt2/files/regular_file:read_regular")
 _read = Function("gpt2/files/safetensors_file:StoredTensor.read")
 _read_all = Function("gpt2/files/safetensors_file:read_all", "digest or flipped")
 _add = Function("gpt2/files/safetensors_file:_add", "digest or flipped")
@@ -34,6 +36,7 @@ _from_pretrained = Function("gpt2/model:GPT2.from_pretrained")
 _write_checkpoint = Function("gpt2/files/checkpoint:write_checkpoint")
 _saving = Function("gpt2/files/aside:saving", "empty")
 _remove = Function("gpt2/files/aside:_remove", "left_is_removed or threads")
+_names_in = Function("gpt2/files/aside:_names_in")
 _locked = Function("gpt2/files/aside:_locked", "another_is_writing")
 
 # What more than one module of tests is held against.
@@ -63,10 +66,7 @@ _HEAD_NOT_COMPARED = _read_checkpoint(
 _JSON_FILE = (
     _parse_json_object("read as Latin-1", "decode()", 'decode("latin-1")'),
     _parse_json_object("UTF-16 guessed", ".decode()", ""),
-    _read_json_object("a folder is there", "isfile", "exists"),
-    _read_json_object("read whole, whatever its size", "_LARGEST + 1", ""),
-    _read_json_object("size not checked", "> _LARGEST", "< 0"),
-    _read_json_object("largest size refused", "> _LARGEST", ">= _LARGEST"),
+    _read_json_object("read whole, whatever its size", "read_regular(path)", "path.read_bytes()"),
     _THE_LAST_OF_TWO_EQUAL_KEYS,
     _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
     _parse_json_object("lists are objects", ", dict", ", dict | list"),
@@ -78,6 +78,18 @@ _JSON_FILE = (
     ),
 )
 
+_REGULAR_FILE = (
+    _read_regular("size not checked", "max(size, len(content)) > largest", "False"),
+    _read_regular("largest size refused", ") > largest", ") >= largest"),
+    _read_regular("files that grow read to the end", "largest + 1", ""),
+    _read_regular("files that grow cut", "len(content)) > largest", "0) > largest"),
+    Change("gpt2/files/regular_file:_without_waiting", "waits", "O_NONBLOCK", "O_NONE"),
+    _open_regular("pipes opened", "not stat.S_ISREG(os.fstat(file.fileno()).st_mode)", "False"),
+    _open_regular("links not named", "path.is_symlink()", "False"),
+    _open_regular("loops not named", "== errno.ELOOP", "== -1"),
+    _open_regular("folders not named", "IsADirectoryError", "NotADirectoryError"),
+)
+
 _SAFETENSORS_FILE = (
     Change("gpt2/files/safetensors_file:_FLOATING", "float16 for bfloat16", "bfloat16", "float16"),
     _open_tensors("other dtypes are float32", ", dtype", ", torch.float32"),
@@ -87,9 +99,11 @@ _SAFETENSORS_FILE = (
     _ERRORS_OF_OPENING_PASSED_ON,
     _open_tensors(
         "the last of two tensors of one name",
-        'parse_json_object(raw.read(int.from_bytes(raw.read(8), "little")), path)',
-        "raw.read(8)",
+        "parse_json_object(header, path)",
+        "pass",
     ),
+    _open_tensors("headers of any length", "length > _LONGEST_HEADER", "False"),
+    _open_tensors("the longest header refused", "> _LONGEST_HEADER", ">= _LONGEST_HEADER"),
     _open_tensors("length of the header read from the wrong end", '"little"', '"big"'),
     _read_all("digest not compared", "digest.hexdigest() != remarks[DIGEST]", "False"),
     _read_all("remarks not in the digest", "name != DIGEST}", "not name}"),
@@ -100,7 +114,7 @@ _SAFETENSORS_FILE = (
     Change(
         "gpt2/files/safetensors_file:_naming",
         "the error says no remedy",
-        "; download or copy it again",
+        "; {_REMEDY}",
         "",
     ),
 )
@@ -238,8 +252,8 @@ _FOLDER = (
     _THE_PATH_AS_IT_WAS_GIVEN,
     _find_folder(
         "a file for its folder",
-        "raise ValueError",
-        "return Path(name_or_folder).parent\n        raise ValueError",
+        "    if os.path.isfile(name_or_folder):\n",
+        "    if os.path.isfile(name_or_folder):\n        return Path(name_or_folder).parent\n",
     ),
     _find_folder("no shards fetched", '"model*.safetensors"', "WEIGHTS"),
     _fetch("some errors of the hub passed on", "Exception", "FileNotFoundError"),
@@ -248,7 +262,25 @@ _FOLDER = (
     _fetch("the package taken for granted", "ImportError", "NotImplementedError"),
     _open_weights("links not followed", "(weights):", "(weights) and not os.path.islink(weights):"),
     _open_weights("the index first", "(weights):", "(weights) and not os.path.isfile(index):"),
-    _open_weights("a folder in the place of the weights", "isfile(weights)", "exists(weights)"),
+    _open_weights(
+        "a link that leads nowhere in the place of the weights",
+        "lexists(weights)",
+        "exists(weights)",
+        select="passed_over",
+    ),
+    _find_folder(
+        "the hub asked for a link that leads nowhere",
+        "os.path.lexists(name_or_folder)",
+        "False",
+        select="leads_to_no_folder",
+    ),
+    _find_folder("the revision forgotten", "wanted, revision)", "wanted, None)", select="revision"),
+    _find_folder(
+        "the revision of a folder",
+        "if revision is not None:\n            raise",
+        "if revision == 0:\n            raise",
+        select="revision",
+    ),
     _THE_LAST_SHARD_ONLY,
     _open_shards(
         "shards closed before they are read",
@@ -274,7 +306,7 @@ _FOLDER = (
     _read_places("no map is an empty one", '"weight_map"', '"weight_map", {}'),
     _open_shards(
         "names of any length opened",
-        "not os.path.isfile(path)",
+        "not os.path.exists(path)",
         "path.name not in os.listdir(path.parent) and len(path.name) < 256",
     ),
     Change(
@@ -285,10 +317,10 @@ _FOLDER = (
     ),
     _open_weights(
         "pickle files refused beside the weights",
-        "os.path.isfile(weights)",
+        "os.path.lexists(weights)",
         "any(path.suffix in _PICKLES for path in folder.iterdir()):\n"
         "            _refuse(folder)\n"
-        "        elif os.path.isfile(weights)",
+        "        elif os.path.lexists(weights)",
     ),
 )
 
@@ -368,18 +400,24 @@ _CHECKPOINT = (
 
 _ASIDE = (
     _saving("the working directory", "    require_named(folder)\n", ""),
-    _remove("what others left stays", 'glob("*")}', "glob('*')}\n    return"),
-    _remove(
-        "everything in the folder removed", "reversed(pair)", "names", select="left_is_removed"
-    ),
+    _remove("what others left stays", "names is None or", "names is not None or"),
+    _remove("all that has our names removed", "names is None or", "", select="not_ours"),
     _locked("what another is writing removed", "LOCK_EX", "LOCK_SH"),
     _locked("cleaned without a lock", "yield locked", "yield True", select="no_locks"),
     Change(
         "gpt2/files/aside:left_behind",
         "the first file alone counts as left behind",
-        "not (path.parent / pair.first)",
-        "path",
+        "== {pair.second}",
+        "",
         select="left_behind",
+    ),
+    _names_in("links followed", "unfinished.is_symlink()", "False", select="link_leads"),
+    _names_in("links removed", "follow_symlinks=False", "", select="link_leads"),
+    _saving(
+        "folders in the files' places found too late",
+        "            _require_no_folders(folder, pair)\n",
+        "",
+        select="folder_in_the_place",
     ),
     _remove(
         "the second file removed before both are replaced",
@@ -423,6 +461,7 @@ CHECKPOINTS = {
     "gpt2/files/folder": _FOLDER,
     "gpt2/files/json_file": _JSON_FILE,
     "gpt2/files/mutations": _MUTATIONS,
+    "gpt2/files/regular_file": _REGULAR_FILE,
     "gpt2/files/safetensors_file": _SAFETENSORS_FILE,
     "gpt2/files/weights": _WEIGHTS,
 }

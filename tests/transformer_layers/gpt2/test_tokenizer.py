@@ -347,6 +347,19 @@ def test_a_truncated_list_of_merges_is_refused_at_every_length(tmp_path, sealed)
 
 
 @pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("bit", range(8))
+def test_a_damaged_first_line_does_not_take_the_first_merge_with_it(tmp_path, bit):
+    # The bits of the line's end, so that the line has the first merge in it.
+    with_merges(("a", "b"), ("Ġ", "b"), ("Ġb", "a")).save(tmp_path)
+    path = tmp_path / "merges.txt"
+    content = bytearray(path.read_bytes())
+    content[content.index(b"\n")] ^= 1 << bit
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"merges\.txt: .* (line|UTF-8)"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("name", ["vocab.json", "merges.txt"])
 def test_files_of_two_tokenizers_are_refused(tmp_path, name):
     trained().save(tmp_path / "a")
@@ -540,7 +553,8 @@ def test_a_name_is_fetched_from_the_hub(tmp_path, monkeypatch):
     loaded = load_tokenizer("openai-community/gpt2")
     assert loaded._merges == trained()._merges
     wanted = ["merges.txt", "vocab.json"]
-    assert calls == [(("openai-community/gpt2",), {"allow_patterns": wanted})]
+    options = {"revision": None, "allow_patterns": wanted}
+    assert calls == [(("openai-community/gpt2",), options)]
 
 
 def test_a_folder_comes_before_a_name_on_the_hub(tmp_path, monkeypatch):

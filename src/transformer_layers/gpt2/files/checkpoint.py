@@ -35,7 +35,9 @@ from transformer_layers.gpt2.files.weights import (
 )
 
 
-def read_checkpoint(name_or_folder: str | os.PathLike[str]) -> tuple[GPT2Config, dict[str, Tensor]]:
+def read_checkpoint(
+    name_or_folder: str | os.PathLike[str], *, revision: str | None = None
+) -> tuple[GPT2Config, dict[str, Tensor]]:
     """Reads the sizes and the weights of a GPT-2.
 
     Names, shapes and dtypes are checked before the first weight is read, and a head's values when
@@ -49,16 +51,19 @@ def read_checkpoint(name_or_folder: str | os.PathLike[str]) -> tuple[GPT2Config,
     Args:
         name_or_folder: A folder with `config.json` and `model.safetensors`, or the latter's parts
             and `model.safetensors.index.json`; or a name on the Hugging Face hub.
+        revision: The branch, the tag or the commit on the hub; its main branch if not given.
 
     Returns:
         The sizes, and the weights by :class:`GPT2`'s keys, in the dtype that they are stored in.
 
     Raises:
         FileNotFoundError: If there is no such file.
+        OSError: If a file cannot be opened.
+        TypeError: If `revision` is no str.
         ValueError: If the files are damaged, do not belong together, or are not those of a GPT-2
-            that :class:`GPT2` computes.
+            that :class:`GPT2` computes; or if a folder is to have a revision.
     """
-    with _open(find_folder(name_or_folder)) as (config, found):
+    with _open(find_folder(name_or_folder, revision=revision)) as (config, found):
         source = found.source
         stored = without_prefix_and_masks(found.tensors)
         head = stored.pop(HEAD, None)

@@ -1,6 +1,7 @@
 """Tensors in files of the safetensors format."""
 
 import ctypes
+import errno
 import hashlib
 import json
 import math
@@ -14,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from transformer_layers.gpt2.files.json_file import parse_json_object, shown
+from transformer_layers.gpt2.files.regular_file import open_regular
 
 _FLOATING = {
     "F64": torch.float64,
@@ -22,6 +24,10 @@ _FLOATING = {
     "BF16": torch.bfloat16,
 }
 _NAMES = {dtype: name for name, dtype in _FLOATING.items()}
+
+_LONGEST_HEADER = 2**22  # bytes; that of the largest GPT-2 has a sixtieth of it
+_NOT_ONE = "not a safetensors file, or a damaged one"
+_REMEDY = "download or copy it again"
 
 # The remark that holds the digest. Files of others have none.
 DIGEST = "sha256"
@@ -54,10 +60,17 @@ class StoredTensor:
             The tensor.
 
         Raises:
+            OSError: If there is no memory for it.
             ValueError: If the file has become shorter since it was opened.
         """
-        with _naming(self.path):
-            return self.file.get_tensor(self.name)  # type: ignore[no-untyped-call]  # its stub has no types
+        try:
+            with _naming(self.path):
+                return self.file.get_tensor(self.name)  # type: ignore[no-untyped-call]  # its stub has no types
+        except MemoryError as error:
+            what = (
+                f"{self.path}: {self.name} is of shape {self.shape}, for which there is no memory"
+            )
+            raise OSError(errno.ENOMEM, what) from error
 
 
 @contextmanager
@@ -73,19 +86,29 @@ def open_tensors(path: Path) -> Iterator[tuple[dict[str, StoredTensor], dict[str
     it dies when the file has become shorter.
 
     Args:
-        path: The file, which must exist.
+        path: The file.
 
     Yields:
         The tensors by name, and the remarks that whoever wrote the file left in its header.
 
     Raises:
-        ValueError: If the file is damaged, or of another format.
+        FileNotFoundError: If there is no such file.
+        OSError: If it cannot be opened.
+        ValueError: If the file is damaged, or of another format, or its header is longer than
+            4 MiB.
     """
-    with _naming(path):
-        opened = safe_open(path, framework="pt", backend="pread")
+    with open_regular(path) as raw:
+        length = int.from_bytes(raw.read(8), "little")
+        if length > _LONGEST_HEADER:
+            raise ValueError(
+                f"{path}: {_NOT_ONE}: a header of {length:,} bytes, of at most "
+                f"{_LONGEST_HEADER:,}; {_REMEDY}"
+            )
+        with _naming(path):
+            opened = safe_open(path, framework="pt", backend="pread")
+        header = raw.read(length)
     with opened as file:
-        with path.open("rb") as raw:
-            parse_json_object(raw.read(int.from_bytes(raw.read(8), "little")), path)
+        parse_json_object(header, path)
         tensors = {}
         for name in file.keys():
             part = file.get_slice(name)
@@ -194,6 +217,4 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (SafetensorError, OSError) as error:
-        raise ValueError(
-            f"{path}: not a safetensors file, or a damaged one: {error}; download or copy it again"
-        ) from error
+        raise ValueError(f"{path}: {_NOT_ONE}: {error}; {_REMEDY}") from error

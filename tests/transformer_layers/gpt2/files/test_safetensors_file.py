@@ -1,6 +1,7 @@
 """Tensors in safetensors files: what the header says, what is read, and what is refused."""
 
 import hashlib
+import json
 import random
 import struct
 
@@ -72,6 +73,12 @@ def test_what_was_read_does_not_change_with_the_file(tmp_path):
     assert path.read_bytes() == content[:-8] + bytes(8)
 
 
+def test_accepts_the_longest_header(tmp_path):
+    path = tmp_path / "a.safetensors"
+    write_parts(path, json.dumps(entry()).encode().ljust(2**22), DATA)
+    assert read(path)["a"].tolist() == [1.5, -2.0]
+
+
 def test_refuses_a_file_that_became_shorter(tmp_path):
     path = tmp_path / "a.safetensors"
     write_parts(path, entry(), DATA)
@@ -82,6 +89,20 @@ def test_refuses_a_file_that_became_shorter(tmp_path):
             tensors["a"].read()
 
 
+def test_names_a_tensor_that_there_is_no_memory_for(tmp_path):
+    path = tmp_path / "a.safetensors"
+    write_parts(path, entry(), DATA)
+
+    class Full:
+        def get_tensor(self, name):
+            raise MemoryError
+
+    with open_tensors(path) as (tensors, _):
+        object.__setattr__(tensors["a"], "file", Full())
+        with pytest.raises(OSError, match=r"a\.safetensors: a is of shape \(2,\), for which there"):
+            tensors["a"].read()
+
+
 ONE = '"dtype":"F32","shape":[2],"data_offsets":[0,8]'
 
 
@@ -89,8 +110,9 @@ LIES = {
     "truncated": (entry(), DATA[:-1], None, "incomplete metadata, file not fully covered"),
     "a byte more": (entry(), DATA + b"x", None, "incomplete metadata, file not fully covered"),
     "length beyond the file": (entry(), DATA, 10**6, "invalid header length"),
-    "length above the limit": (entry(), DATA, 2**63, "header too large"),
-    "largest length": (entry(), DATA, 2**64 - 1, "header too large"),
+    "length above the limit": (entry(), DATA, 2**63, "a header of 9,223,372,036,854,775,808 by"),
+    "largest length": (entry(), DATA, 2**64 - 1, "a header of 18,446,744,073,709,551,615 bytes"),
+    "a byte too long": (entry(), DATA, 2**22 + 1, "4,194,305 bytes, of at most 4,194,304; downl"),
     "no length": (entry(), DATA, 0, "invalid JSON in header"),
     "length too small": (entry(), DATA, 10, "invalid JSON in header"),
     "shape too large": (entry(shape=[3]), DATA, None, "invalid shape, data type, or offset"),
