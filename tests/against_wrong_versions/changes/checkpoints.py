@@ -11,6 +11,8 @@ _open_shards = Function("gpt2/files/folder:_open_shards")
 _read_checkpoint = Function("gpt2/files/checkpoint:read_checkpoint")
 _read_json_object = Function("gpt2/files/json_file:read_json_object")
 _read = Function("gpt2/files/safetensors_file:StoredTensor.read")
+_read_all = Function("gpt2/files/safetensors_file:read_all", "digest or flipped")
+_add = Function("gpt2/files/safetensors_file:_add", "digest or flipped")
 _weight_shapes = Function("gpt2/files/weights:weight_shapes")
 _without_prefix_and_masks = Function("gpt2/files/weights:without_prefix_and_masks")
 _mask = Function("gpt2/files/weights:_MASK")
@@ -89,6 +91,12 @@ _SAFETENSORS_FILE = (
         "raw.read(8)",
     ),
     _open_tensors("length of the header read from the wrong end", '"little"', '"big"'),
+    _read_all("digest not compared", "digest.hexdigest() != remarks[DIGEST]", "False"),
+    _read_all("remarks not in the digest", "name != DIGEST}", "not name}"),
+    _read_all("digest in the order of the keys", "item[1].name", "item[0][::-1]"),
+    _add("dtypes not in the digest", "str(tensor.dtype)", '""'),
+    _add("shapes not in the digest", "list(tensor.shape)", "[]"),
+    _add("values not in the digest", "    digest.update(_content(tensor))\n", ""),
     Change(
         "gpt2/files/safetensors_file:_naming",
         "the error says no remedy",
@@ -285,7 +293,7 @@ _FOLDER = (
 )
 
 _CHECKPOINT = (
-    _read_checkpoint("float32 whatever is stored", "read()", "read().float()"),
+    _read_all("float32 whatever is stored", "read()", "read().float()", select="stored"),
     _read_checkpoint("in the order of the file", ", _ in weight_shapes(config)", " in stored"),
     _read_checkpoint("prefix and masks kept", "without_prefix_and_masks", "dict"),
     _read_checkpoint("head not taken out", "pop(HEAD, None)", "get(HEAD)"),
@@ -303,11 +311,8 @@ _CHECKPOINT = (
     ),
     _read_checkpoint(
         "weights read before they are checked",
-        "require_weights(stored, config, source)\n"
-        "        weights = {key: stored[key].read() for key, _ in "
-        "weight_shapes(config)}",
-        "weights = {key: value.read() for key, value in stored.items()}\n"
-        "        require_weights(stored, config, source)",
+        "require_weights(stored, config, source)\n",
+        "read_all(stored, {}, source)\n        require_weights(stored, config, source)\n",
     ),
     _read_checkpoint(
         "weights not checked", "        require_weights(stored, config, source)\n", ""

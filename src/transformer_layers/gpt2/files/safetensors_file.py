@@ -1,6 +1,7 @@
 """Tensors in files of the safetensors format."""
 
 import ctypes
+import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer_layers.gpt2.files.json_file import parse_json_object
+from transformer_layers.gpt2.files.json_file import parse_json_object, shown
 
 _FLOATING = {
     "F64": torch.float64,
@@ -21,6 +22,10 @@ _FLOATING = {
     "BF16": torch.bfloat16,
 }
 _NAMES = {dtype: name for name, dtype in _FLOATING.items()}
+
+# The remark that holds the digest. Files of others have none.
+DIGEST = "sha256"
+_NOT_YET = "0" * 64
 
 
 @dataclass(frozen=True)
@@ -91,10 +96,44 @@ def open_tensors(path: Path) -> Iterator[tuple[dict[str, StoredTensor], dict[str
         yield tensors, file.metadata() or {}
 
 
+def read_all(
+    stored: Mapping[str, StoredTensor], remarks: Mapping[str, str], path: Path
+) -> dict[str, Tensor]:
+    """Reads tensors, and holds them against the digest that :func:`write_tensors` left.
+
+    A file without a digest is read as it is.
+
+    Args:
+        stored: The tensors of an open file, by any keys.
+        remarks: The file's remarks.
+        path: The file, for the error.
+
+    Returns:
+        The tensors by these keys.
+
+    Raises:
+        ValueError: If they, or the remarks, are not those that were written.
+    """
+    tensors = {key: each.read() for key, each in stored.items()}
+    if DIGEST not in remarks:
+        return tensors
+    digest = _begun({name: value for name, value in remarks.items() if name != DIGEST})
+    for key, each in sorted(stored.items(), key=lambda item: item[1].name):
+        _add(digest, each.name, tensors[key])
+    if digest.hexdigest() != remarks[DIGEST]:
+        raise ValueError(
+            f"{path}: damaged: what it holds has the SHA-256 {digest.hexdigest()}, and was saved "
+            f"with {shown(remarks[DIGEST])}; copy it again. If it was changed on purpose, take "
+            f"the remark {DIGEST!r} out of its header"
+        )
+    return tensors
+
+
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], remarks: Mapping[str, str]) -> None:
     """Writes a file of the safetensors format, the tensors in the order of their names.
 
-    The library's own function writes remarks in an order of chance, and so not the same file twice.
+    A remark more has the SHA-256 of the tensors and the other remarks, for :func:`read_all`. The
+    library's own function writes remarks in an order of chance, and so not the same file twice.
 
     Args:
         path: The file.
@@ -104,20 +143,49 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], remarks: Mapping[st
     Raises:
         OSError: If it cannot be written.
     """
-    header: dict[str, object] = {"__metadata__": dict(remarks)}
+    entries: dict[str, object] = {}
     end = 0
     for name, tensor in sorted(tensors.items()):
         begin, end = end, end + tensor.numel() * tensor.element_size()
         shape = list(tensor.shape)
-        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": shape, "data_offsets": [begin, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text = text.ljust(8 * math.ceil(len(text) / 8))  # numbers begin where a processor reads fast
+        entries[name] = {
+            "dtype": _NAMES[tensor.dtype],
+            "shape": shape,
+            "data_offsets": [begin, end],
+        }
+
+    def head(digest: str) -> bytes:
+        header = {"__metadata__": {**remarks, DIGEST: digest}, **entries}
+        text = json.dumps(header, separators=(",", ":")).encode()
+        text = text.ljust(
+            8 * math.ceil(len(text) / 8)
+        )  # numbers begin where a processor reads fast
+        return len(text).to_bytes(8, "little") + text
+
+    digest = _begun(remarks)
     with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for _, tensor in sorted(tensors.items()):
+        file.write(head(_NOT_YET))
+        for name, tensor in sorted(tensors.items()):
             tensor = tensor.detach().cpu().contiguous()
-            size = tensor.numel() * tensor.element_size()
-            file.write((ctypes.c_char * size).from_address(tensor.data_ptr()))
+            _add(digest, name, tensor)
+            file.write(_content(tensor))
+        file.seek(0)
+        file.write(head(digest.hexdigest()))
+
+
+def _begun(remarks: Mapping[str, str]) -> "hashlib._Hash":
+    return hashlib.sha256(json.dumps(sorted(remarks.items())).encode())
+
+
+def _add(digest: "hashlib._Hash", name: str, tensor: Tensor) -> None:
+    digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+    digest.update(_content(tensor))
+
+
+def _content(tensor: Tensor) -> "ctypes.Array[ctypes.c_char]":
+    """The bytes of a contiguous tensor on the CPU, where they are."""
+    size = tensor.numel() * tensor.element_size()
+    return (ctypes.c_char * size).from_address(tensor.data_ptr())
 
 
 @contextmanager
