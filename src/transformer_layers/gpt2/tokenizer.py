@@ -24,7 +24,7 @@ from transformer_layers.gpt2.files.aside import (
     saving,
 )
 from transformer_layers.gpt2.files.folder import find_folder
-from transformer_layers.gpt2.files.json_file import read_json_object, shown
+from transformer_layers.gpt2.files.json_file import LARGEST, read_json_object, shown
 from transformer_layers.gpt2.files.regular_file import read_regular
 from transformer_layers.validation import require_integers, require_size, require_text
 
@@ -336,7 +336,7 @@ def _vocab_in(path: Path) -> dict[str, int] | None:
 def _read_merges(path: Path) -> tuple[str | None, list[tuple[str, str]]]:
     """The digest that the first line has, if it has one, and the merges."""
     try:
-        text = read_regular(path).decode()
+        text = read_regular(path, LARGEST).decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: cannot be read as text in UTF-8: {error}") from error
     lines = re.split("\r\n?|\n", text)

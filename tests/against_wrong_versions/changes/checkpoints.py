@@ -10,6 +10,7 @@ _find_folder = Function("gpt2/files/folder:find_folder")
 _open_shards = Function("gpt2/files/folder:_open_shards")
 _read_checkpoint = Function("gpt2/files/checkpoint:read_checkpoint")
 _read_json_object = Function("gpt2/files/json_file:read_json_object")
+_require_regular = Function("gpt2/files/regular_file:require_regular")
 _open_regular = Function("gpt2/files/regular_file:open_regular")
 _read_regular = Function("gpt2/files/regular_file:read_regular")
 _read = Function("gpt2/files/safetensors_file:StoredTensor.read")
@@ -66,7 +67,9 @@ _HEAD_NOT_COMPARED = _read_checkpoint(
 _JSON_FILE = (
     _parse_json_object("read as Latin-1", "decode()", 'decode("latin-1")'),
     _parse_json_object("UTF-16 guessed", ".decode()", ""),
-    _read_json_object("read whole, whatever its size", "read_regular(path)", "path.read_bytes()"),
+    _read_json_object(
+        "read whole, whatever its size", "read_regular(path, LARGEST)", "path.read_bytes()"
+    ),
     _THE_LAST_OF_TWO_EQUAL_KEYS,
     _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
     _parse_json_object("lists are objects", ", dict", ", dict | list"),
@@ -79,22 +82,21 @@ _JSON_FILE = (
 )
 
 _REGULAR_FILE = (
-    _read_regular("size not checked", "max(size, len(content)) > largest", "False"),
-    _read_regular("largest size refused", ") > largest", ") >= largest"),
-    _read_regular("files that grow read to the end", "largest + 1", ""),
-    _read_regular("files that grow cut", "len(content)) > largest", "0) > largest"),
-    Change("gpt2/files/regular_file:_without_waiting", "waits", "O_NONBLOCK", "O_NONE"),
-    _open_regular("pipes opened", "not stat.S_ISREG(os.fstat(file.fileno()).st_mode)", "False"),
-    _open_regular("links not named", "path.is_symlink()", "False"),
-    _open_regular("loops not named", "== errno.ELOOP", "== -1"),
-    _open_regular("folders not named", "IsADirectoryError", "NotADirectoryError"),
+    _require_regular("size not checked", "found.st_size > largest", "False"),
+    _require_regular("the largest size refused", "found.st_size >", "found.st_size >="),
+    _require_regular("anything opened", "not stat.S_ISREG(found.st_mode)", "False"),
+    _read_regular("what has no size read to the end", "len(content) > largest", "False"),
+    _open_regular("errors of opening passed on", "OSError", "KeyError"),
+    Change("gpt2/files/regular_file:_told", "links not named", "not path.is_symlink()", "path"),
+    Change("gpt2/files/regular_file:_told", "loops not named", ", errno.ELOOP", ","),
 )
 
 _SAFETENSORS_FILE = (
     Change("gpt2/files/safetensors_file:_FLOATING", "float16 for bfloat16", "bfloat16", "float16"),
     _open_tensors("other dtypes are float32", ", dtype", ", torch.float32"),
     _open_tensors("shape is a list", "tuple(part.get_shape())", "part.get_shape()"),
-    _read("the first tensor for every name", "self.name", "next(iter(self.file.keys()))"),
+    _read("the first tensor for every name", "(self.name)", "(next(iter(self.file.keys())))"),
+    _read("no memory passed on", "MemoryError", "KeyError"),
     _read("errors of reading passed on", "with _naming(self.path)", "if self.name"),
     _ERRORS_OF_OPENING_PASSED_ON,
     _open_tensors(

@@ -7,6 +7,8 @@ from typing import Any
 
 from transformer_layers.gpt2.files.regular_file import read_regular
 
+LARGEST = 2**23  # bytes; GPT-2's vocab.json has an eighth of it
+
 _repr = reprlib.Repr()
 _repr.maxstring = 60  # a file name fits
 
@@ -25,7 +27,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
         OSError: If it cannot be read.
         ValueError: If it holds anything else, is larger than 8 MiB, or no file.
     """
-    return parse_json_object(read_regular(path), path)
+    return parse_json_object(read_regular(path, LARGEST), path)
 
 
 def parse_json_object(content: bytes, path: Path) -> dict[str, Any]:

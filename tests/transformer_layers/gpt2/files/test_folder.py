@@ -281,7 +281,7 @@ def test_refuses_a_folder_without_weights(tmp_path):
     message = f"{tmp_path}: there is neither model.safetensors nor {INDEX}"
     refused(tmp_path, FileNotFoundError, message)
     (tmp_path / "model.safetensors").mkdir()
-    message = f"{tmp_path / 'model.safetensors'}: is a folder; the file itself must be there"
+    message = f"{tmp_path / 'model.safetensors'}: is a folder, and must be a regular file"
     refused(tmp_path, ValueError, message)
 
 
@@ -289,7 +289,7 @@ def test_weights_that_a_link_should_lead_to_are_not_passed_over_for_others(tmp_p
     write_shards(tmp_path, random_weights())
     path = tmp_path / "model.safetensors"
     path.symlink_to(tmp_path / "gone")
-    refused(tmp_path, FileNotFoundError, f"{path}: is a link that leads nowhere")
+    refused(tmp_path, FileNotFoundError, f"{path}: is a link that leads to no file")
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "a.pth", "b.ckpt", "c.pkl"])
