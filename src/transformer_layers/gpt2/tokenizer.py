@@ -15,7 +15,7 @@ from jaxtyping import Int
 from tokenizers import decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
-from transformer_layers.gpt2.byte_pairs import BYTES
+from transformer_layers.gpt2.byte_pairs import BYTES, LONGEST
 from transformer_layers.gpt2.files.aside import (
     PAUSES,
     TOKENIZER,
@@ -241,7 +241,9 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """Makes the tokenizer that writes given texts in few tokens.
 
     The pair of neighbors that is met most often becomes a token, again and again. The same texts
-    give the same tokenizer, whatever their order.
+    give the same tokenizer, whatever their order. A piece of more than 1,024 bytes, such as a long
+    run of letters without a space, is counted in parts of so many, since the work would grow with
+    the square of its length. Encoding cuts no such piece.
 
     Args:
         texts: The texts.
@@ -261,7 +263,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     texts = list(texts)
     for i, text in enumerate(texts):
         require_text(f"texts[{i}]", text)
-    library = _cutting_as_gpt2(models.BPE())
+    library = _cutting_as_gpt2(models.BPE(), LONGEST)
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - 1, initial_alphabet=sorted(BYTES), show_progress=False
     )
@@ -276,9 +278,14 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     return Tokenizer(vocab, [(first, second) for first, second in trained["merges"]])
 
 
-def _cutting_as_gpt2(model: models.BPE) -> tokenizers.Tokenizer:
+def _cutting_as_gpt2(model: models.BPE, longest: int | None = None) -> tokenizers.Tokenizer:
+    """The library's tokenizer; `longest` is the number of bytes at which pieces are cut again."""
     library = tokenizers.Tokenizer(model)
-    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library.pre_tokenizer = pieces
+    if longest is not None:
+        parts = pre_tokenizers.FixedLength(longest)
+        library.pre_tokenizer = pre_tokenizers.Sequence([pieces, parts])
     library.decoder = decoders.ByteLevel()
     return library
 
