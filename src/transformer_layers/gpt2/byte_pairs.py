@@ -25,6 +25,10 @@ BYTES = {character: byte for byte, character in CHARACTERS.items()}
 # it; white space, but for the one character that a piece after it takes.
 PIECES = regex.compile(r"'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 
+# Training counts the pairs of a longer piece in parts of so many bytes: else a merge would take as
+# many steps as the piece has bytes, and the library's own the square of that.
+LONGEST = 1024
+
 
 def pieces(text: str) -> list[str]:
     """Cuts a text; no token reaches from one piece into the next.
@@ -151,7 +155,8 @@ def train(texts: Iterable[str], vocab_size: int) -> tuple[dict[str, int], list[P
     """Finds the merges: again and again the pair of neighbors that is met most often.
 
     Of pairs that are met equally often it is the one whose tokens have the lower numbers, the first
-    token's before the second's.
+    token's before the second's. A piece of more than 1,024 bytes, which words do not have, is
+    counted in parts of so many.
 
     Args:
         texts: The texts.
@@ -164,8 +169,12 @@ def train(texts: Iterable[str], vocab_size: int) -> tuple[dict[str, int], list[P
         >>> train(["hug hug hugs"], vocab_size=258)[1]
         [('h', 'u'), ('hu', 'g')]
     """
-    times = Counter(piece for text in texts for piece in pieces(text))
-    words = {piece: spelled(piece) for piece in times}
+    times: Counter[str] = Counter()
+    for piece, number in Counter(piece for text in texts for piece in pieces(text)).items():
+        spelling = "".join(spelled(piece))
+        for begin in range(0, len(spelling), LONGEST):
+            times[spelling[begin : begin + LONGEST]] += number
+    words = {piece: list(piece) for piece in times}
     vocab = {character: i for i, character in enumerate(sorted(BYTES))}
     merges: list[Pair] = []
     counts: Counter[Pair] = Counter()

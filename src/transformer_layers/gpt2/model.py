@@ -368,26 +368,32 @@ class GPT2(nn.Module):
         return f"{count:,} parameters, {sizes}"
 
     @classmethod
-    def from_pretrained(cls, name_or_folder: str | os.PathLike[str]) -> "GPT2":
+    def from_pretrained(
+        cls, name_or_folder: str | os.PathLike[str], *, revision: str | None = None
+    ) -> "GPT2":
         """Loads a published checkpoint, in the dtype it is stored in, for evaluation.
 
         Args:
             name_or_folder: A folder with `config.json` and `model.safetensors` (or its parts and
                 `model.safetensors.index.json`), or a name on the Hugging Face hub, which needs the
                 package `huggingface_hub` and, if its cache has not the files, a network.
+            revision: The branch, the tag or the commit on the hub; its main branch if not given. A
+                folder has none.
 
         Returns:
             The model, in evaluation mode.
 
         Raises:
             FileNotFoundError: If there is no such file.
+            OSError: If a file cannot be opened.
+            TypeError: If `revision` is no str.
             ValueError: If the files are not those of a GPT-2 that this class computes, are damaged,
                 or do not belong together; the message names what is wrong. Pickle files are
-                refused.
+                refused. Or if a folder is to have a revision.
         """
         from transformer_layers.gpt2.files.checkpoint import read_checkpoint  # imports safetensors
 
-        config, weights = read_checkpoint(name_or_folder)
+        config, weights = read_checkpoint(name_or_folder, revision=revision)
         with torch.device("meta"):
             model = cls(config)
         model.load_state_dict(weights, assign=True)

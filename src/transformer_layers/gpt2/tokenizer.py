@@ -15,7 +15,7 @@ from jaxtyping import Int
 from tokenizers import decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
-from transformer_layers.gpt2.byte_pairs import BYTES
+from transformer_layers.gpt2.byte_pairs import BYTES, LONGEST
 from transformer_layers.gpt2.files.aside import (
     PAUSES,
     TOKENIZER,
@@ -24,7 +24,8 @@ from transformer_layers.gpt2.files.aside import (
     saving,
 )
 from transformer_layers.gpt2.files.folder import find_folder
-from transformer_layers.gpt2.files.json_file import read_json_object, shown
+from transformer_layers.gpt2.files.json_file import LARGEST, read_json_object, shown
+from transformer_layers.gpt2.files.regular_file import read_regular
 from transformer_layers.validation import require_integers, require_size, require_text
 
 END_OF_TEXT = "<|endoftext|>"
@@ -183,20 +184,25 @@ class Tokenizer:
             (unfinished / TOKENIZER.second).write_text(vocab, encoding="utf-8")
 
 
-def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
+def load_tokenizer(folder: str | os.PathLike[str], *, revision: str | None = None) -> Tokenizer:
     """Reads the tokenizer of a published GPT-2, or one that was saved.
 
     Args:
         folder: A folder with `vocab.json` and `merges.txt`, or a name on the Hugging Face hub, such
             as `openai-community/gpt2`; see :meth:`GPT2.from_pretrained`.
+        revision: The branch, the tag or the commit on the hub; its main branch if not given. A
+            folder has none.
 
     Returns:
         The tokenizer.
 
     Raises:
         FileNotFoundError: If one of the files is not there, or the hub cannot be asked.
-        ValueError: If a file is damaged, or the two do not fit; the message names it. Or if
-            `folder` is the empty text, or a file.
+        OSError: If a file cannot be opened.
+        TypeError: If `revision` is no str.
+        ValueError: If a file is damaged, or larger than 8 MiB, or the two do not fit; the message
+            names it. Or if `folder` is the empty text, or a file, or a folder is to have a
+            revision.
 
     Examples:
         >>> import tempfile
@@ -206,10 +212,10 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
         tensor([257, 258,  82])
     """
     require_named(folder)
-    place = find_folder(folder, TOKENIZER)
+    place = find_folder(folder, TOKENIZER, revision=revision)
     merges_path, vocab_path = (place / name for name in TOKENIZER)
     for path in (vocab_path, merges_path):
-        if not path.is_file():
+        if not os.path.exists(path):
             raise FileNotFoundError(
                 f"there is no {path}; a tokenizer's folder has vocab.json and merges.txt"
                 + _from_the_hub(folder, place)
@@ -235,7 +241,9 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """Makes the tokenizer that writes given texts in few tokens.
 
     The pair of neighbors that is met most often becomes a token, again and again. The same texts
-    give the same tokenizer, whatever their order.
+    give the same tokenizer, whatever their order. A piece of more than 1,024 bytes, such as a long
+    run of letters without a space, is counted in parts of so many, since the work would grow with
+    the square of its length. Encoding cuts no such piece.
 
     Args:
         texts: The texts.
@@ -255,7 +263,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     texts = list(texts)
     for i, text in enumerate(texts):
         require_text(f"texts[{i}]", text)
-    library = _cutting_as_gpt2(models.BPE())
+    library = _cutting_as_gpt2(models.BPE(), LONGEST)
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size - 1, initial_alphabet=sorted(BYTES), show_progress=False
     )
@@ -270,9 +278,14 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     return Tokenizer(vocab, [(first, second) for first, second in trained["merges"]])
 
 
-def _cutting_as_gpt2(model: models.BPE) -> tokenizers.Tokenizer:
+def _cutting_as_gpt2(model: models.BPE, longest: int | None = None) -> tokenizers.Tokenizer:
+    """The library's tokenizer; `longest` is the number of bytes at which pieces are cut again."""
     library = tokenizers.Tokenizer(model)
-    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library.pre_tokenizer = pieces
+    if longest is not None:
+        parts = pre_tokenizers.FixedLength(longest)
+        library.pre_tokenizer = pre_tokenizers.Sequence([pieces, parts])
     library.decoder = decoders.ByteLevel()
     return library
 
@@ -330,10 +343,16 @@ def _vocab_in(path: Path) -> dict[str, int] | None:
 def _read_merges(path: Path) -> tuple[str | None, list[tuple[str, str]]]:
     """The digest that the first line has, if it has one, and the merges."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        text = read_regular(path, LARGEST).decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: cannot be read as text in UTF-8: {error}") from error
+    lines = re.split("\r\n?|\n", text)
     seal = _SEAL.fullmatch(lines[0])
+    if seal is None and "SHA-256" in lines[0]:
+        raise ValueError(
+            f"{path}: its first line is damaged, got {shown(lines[0])}; copy the file again, or, "
+            f"if you changed it on purpose, make that line {_VERSION!r}"
+        )
     if lines[0].startswith("#version"):
         lines[0] = ""
     merges = []
@@ -341,8 +360,8 @@ def _read_merges(path: Path) -> tuple[str | None, list[tuple[str, str]]]:
         tokens = line.split(" ")
         if line != "" and len(tokens) != 2:
             raise ValueError(
-                f"{path}: must have two tokens on each line, with a space between, got {line!r} on "
-                f"line {number}"
+                f"{path}: must have two tokens on each line, with a space between, got "
+                f"{shown(line)} on line {number}"
             )
         if line != "":
             merges.append((tokens[0], tokens[1]))

@@ -10,7 +10,12 @@ _find_folder = Function("gpt2/files/folder:find_folder")
 _open_shards = Function("gpt2/files/folder:_open_shards")
 _read_checkpoint = Function("gpt2/files/checkpoint:read_checkpoint")
 _read_json_object = Function("gpt2/files/json_file:read_json_object")
+_require_regular = Function("gpt2/files/regular_file:require_regular")
+_open_regular = Function("gpt2/files/regular_file:open_regular")
+_read_regular = Function("gpt2/files/regular_file:read_regular")
 _read = Function("gpt2/files/safetensors_file:StoredTensor.read")
+_read_all = Function("gpt2/files/safetensors_file:read_all", "digest or flipped")
+_add = Function("gpt2/files/safetensors_file:_add", "digest or flipped")
 _weight_shapes = Function("gpt2/files/weights:weight_shapes")
 _without_prefix_and_masks = Function("gpt2/files/weights:without_prefix_and_masks")
 _mask = Function("gpt2/files/weights:_MASK")
@@ -32,6 +37,7 @@ _from_pretrained = Function("gpt2/model:GPT2.from_pretrained")
 _write_checkpoint = Function("gpt2/files/checkpoint:write_checkpoint")
 _saving = Function("gpt2/files/aside:saving", "empty")
 _remove = Function("gpt2/files/aside:_remove", "left_is_removed or threads")
+_names_in = Function("gpt2/files/aside:_names_in")
 _locked = Function("gpt2/files/aside:_locked", "another_is_writing")
 
 # What more than one module of tests is held against.
@@ -61,10 +67,9 @@ _HEAD_NOT_COMPARED = _read_checkpoint(
 _JSON_FILE = (
     _parse_json_object("read as Latin-1", "decode()", 'decode("latin-1")'),
     _parse_json_object("UTF-16 guessed", ".decode()", ""),
-    _read_json_object("a folder is there", "isfile", "exists"),
-    _read_json_object("read whole, whatever its size", "_LARGEST + 1", ""),
-    _read_json_object("size not checked", "> _LARGEST", "< 0"),
-    _read_json_object("largest size refused", "> _LARGEST", ">= _LARGEST"),
+    _read_json_object(
+        "read whole, whatever its size", "read_regular(path, LARGEST)", "path.read_bytes()"
+    ),
     _THE_LAST_OF_TWO_EQUAL_KEYS,
     _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
     _parse_json_object("lists are objects", ", dict", ", dict | list"),
@@ -76,23 +81,42 @@ _JSON_FILE = (
     ),
 )
 
+_REGULAR_FILE = (
+    _require_regular("size not checked", "found.st_size > largest", "False"),
+    _require_regular("the largest size refused", "found.st_size >", "found.st_size >="),
+    _require_regular("anything opened", "not stat.S_ISREG(found.st_mode)", "False"),
+    _read_regular("what has no size read to the end", "len(content) > largest", "False"),
+    _open_regular("errors of opening passed on", "OSError", "KeyError"),
+    Change("gpt2/files/regular_file:_told", "links not named", "not path.is_symlink()", "path"),
+    Change("gpt2/files/regular_file:_told", "loops not named", ", errno.ELOOP", ","),
+)
+
 _SAFETENSORS_FILE = (
     Change("gpt2/files/safetensors_file:_FLOATING", "float16 for bfloat16", "bfloat16", "float16"),
     _open_tensors("other dtypes are float32", ", dtype", ", torch.float32"),
     _open_tensors("shape is a list", "tuple(part.get_shape())", "part.get_shape()"),
-    _read("the first tensor for every name", "self.name", "next(iter(self.file.keys()))"),
+    _read("the first tensor for every name", "(self.name)", "(next(iter(self.file.keys())))"),
+    _read("no memory passed on", "MemoryError", "KeyError"),
     _read("errors of reading passed on", "with _naming(self.path)", "if self.name"),
     _ERRORS_OF_OPENING_PASSED_ON,
     _open_tensors(
         "the last of two tensors of one name",
-        'parse_json_object(raw.read(int.from_bytes(raw.read(8), "little")), path)',
-        "raw.read(8)",
+        "parse_json_object(header, path)",
+        "pass",
     ),
+    _open_tensors("headers of any length", "length > _LONGEST_HEADER", "False"),
+    _open_tensors("the longest header refused", "> _LONGEST_HEADER", ">= _LONGEST_HEADER"),
     _open_tensors("length of the header read from the wrong end", '"little"', '"big"'),
+    _read_all("digest not compared", "digest.hexdigest() != remarks[DIGEST]", "False"),
+    _read_all("remarks not in the digest", "name != DIGEST}", "not name}"),
+    _read_all("digest in the order of the keys", "item[1].name", "item[0][::-1]"),
+    _add("dtypes not in the digest", "str(tensor.dtype)", '""'),
+    _add("shapes not in the digest", "list(tensor.shape)", "[]"),
+    _add("values not in the digest", "    digest.update(_content(tensor))\n", ""),
     Change(
         "gpt2/files/safetensors_file:_naming",
         "the error says no remedy",
-        "; download or copy it again",
+        "; {_REMEDY}",
         "",
     ),
 )
@@ -230,8 +254,8 @@ _FOLDER = (
     _THE_PATH_AS_IT_WAS_GIVEN,
     _find_folder(
         "a file for its folder",
-        "raise ValueError",
-        "return Path(name_or_folder).parent\n        raise ValueError",
+        "    if os.path.isfile(name_or_folder):\n",
+        "    if os.path.isfile(name_or_folder):\n        return Path(name_or_folder).parent\n",
     ),
     _find_folder("no shards fetched", '"model*.safetensors"', "WEIGHTS"),
     _fetch("some errors of the hub passed on", "Exception", "FileNotFoundError"),
@@ -240,7 +264,25 @@ _FOLDER = (
     _fetch("the package taken for granted", "ImportError", "NotImplementedError"),
     _open_weights("links not followed", "(weights):", "(weights) and not os.path.islink(weights):"),
     _open_weights("the index first", "(weights):", "(weights) and not os.path.isfile(index):"),
-    _open_weights("a folder in the place of the weights", "isfile(weights)", "exists(weights)"),
+    _open_weights(
+        "a link that leads nowhere in the place of the weights",
+        "lexists(weights)",
+        "exists(weights)",
+        select="passed_over",
+    ),
+    _find_folder(
+        "the hub asked for a link that leads nowhere",
+        "os.path.lexists(name_or_folder)",
+        "False",
+        select="leads_to_no_folder",
+    ),
+    _find_folder("the revision forgotten", "wanted, revision)", "wanted, None)", select="revision"),
+    _find_folder(
+        "the revision of a folder",
+        "if revision is not None:\n            raise",
+        "if revision == 0:\n            raise",
+        select="revision",
+    ),
     _THE_LAST_SHARD_ONLY,
     _open_shards(
         "shards closed before they are read",
@@ -266,7 +308,7 @@ _FOLDER = (
     _read_places("no map is an empty one", '"weight_map"', '"weight_map", {}'),
     _open_shards(
         "names of any length opened",
-        "not os.path.isfile(path)",
+        "not os.path.exists(path)",
         "path.name not in os.listdir(path.parent) and len(path.name) < 256",
     ),
     Change(
@@ -277,15 +319,15 @@ _FOLDER = (
     ),
     _open_weights(
         "pickle files refused beside the weights",
-        "os.path.isfile(weights)",
+        "os.path.lexists(weights)",
         "any(path.suffix in _PICKLES for path in folder.iterdir()):\n"
         "            _refuse(folder)\n"
-        "        elif os.path.isfile(weights)",
+        "        elif os.path.lexists(weights)",
     ),
 )
 
 _CHECKPOINT = (
-    _read_checkpoint("float32 whatever is stored", "read()", "read().float()"),
+    _read_all("float32 whatever is stored", "read()", "read().float()", select="stored"),
     _read_checkpoint("in the order of the file", ", _ in weight_shapes(config)", " in stored"),
     _read_checkpoint("prefix and masks kept", "without_prefix_and_masks", "dict"),
     _read_checkpoint("head not taken out", "pop(HEAD, None)", "get(HEAD)"),
@@ -303,11 +345,8 @@ _CHECKPOINT = (
     ),
     _read_checkpoint(
         "weights read before they are checked",
-        "require_weights(stored, config, source)\n"
-        "        weights = {key: stored[key].read() for key, _ in "
-        "weight_shapes(config)}",
-        "weights = {key: value.read() for key, value in stored.items()}\n"
-        "        require_weights(stored, config, source)",
+        "require_weights(stored, config, source)\n",
+        "read_all(stored, {}, source)\n        require_weights(stored, config, source)\n",
     ),
     _read_checkpoint(
         "weights not checked", "        require_weights(stored, config, source)\n", ""
@@ -363,18 +402,24 @@ _CHECKPOINT = (
 
 _ASIDE = (
     _saving("the working directory", "    require_named(folder)\n", ""),
-    _remove("what others left stays", 'glob("*")}', "glob('*')}\n    return"),
-    _remove(
-        "everything in the folder removed", "reversed(pair)", "names", select="left_is_removed"
-    ),
+    _remove("what others left stays", "names is None or", "names is not None or"),
+    _remove("all that has our names removed", "names is None or", "", select="not_ours"),
     _locked("what another is writing removed", "LOCK_EX", "LOCK_SH"),
     _locked("cleaned without a lock", "yield locked", "yield True", select="no_locks"),
     Change(
         "gpt2/files/aside:left_behind",
         "the first file alone counts as left behind",
-        "not (path.parent / pair.first)",
-        "path",
+        "== {pair.second}",
+        "",
         select="left_behind",
+    ),
+    _names_in("links followed", "unfinished.is_symlink()", "False", select="link_leads"),
+    _names_in("links removed", "follow_symlinks=False", "", select="link_leads"),
+    _saving(
+        "folders in the files' places found too late",
+        "            _require_no_folders(folder, pair)\n",
+        "",
+        select="folder_in_the_place",
     ),
     _remove(
         "the second file removed before both are replaced",
@@ -418,6 +463,7 @@ CHECKPOINTS = {
     "gpt2/files/folder": _FOLDER,
     "gpt2/files/json_file": _JSON_FILE,
     "gpt2/files/mutations": _MUTATIONS,
+    "gpt2/files/regular_file": _REGULAR_FILE,
     "gpt2/files/safetensors_file": _SAFETENSORS_FILE,
     "gpt2/files/weights": _WEIGHTS,
 }

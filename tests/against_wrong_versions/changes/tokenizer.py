@@ -124,9 +124,7 @@ TOKENIZER = (
         "special tokens need a merge", "not _SPECIAL.fullmatch(token)", "token != END_OF_TEXT"
     ),
     _load_tokenizer("the working directory read", "    require_named(folder)\n", ""),
-    _load_tokenizer(
-        "the model's files fetched", ", TOKENIZER)\n    merges_path", ")\n    merges_path"
-    ),
+    _load_tokenizer("the model's files fetched", ", TOKENIZER, revision", ", revision"),
     _from_the_hub("the hub not named", "folder == Path(name_or_folder)", "folder"),
     _from_the_hub("the hub always named", "folder == Path(name_or_folder)", "not folder"),
     _save("no line for the version", "seal, *", "*"),
@@ -134,9 +132,8 @@ TOKENIZER = (
     _read_merges("line of the version read as a merge", '"#version"', '"# version"'),
     _read_merges("first line left out, whatever it is", '.startswith("#version")', ""),
     _read_merges("line of a number sign left out", '"#version"', '"#"'),
-    _read_merges(
-        "line ends of Windows kept", 'read_text(encoding="utf-8")', 'read_bytes().decode("utf-8")'
-    ),
+    _read_merges("line ends of Windows kept", '"\\r\\n?|\\n"', '"\\n"'),
+    _read_merges("a damaged first line passed over", '"SHA-256" in lines[0]', "not lines"),
     _read_merges("third token of a line left out", "(tokens) !=", "(tokens) <"),
     _read_merges(
         "the error does not name the file of the merges",
@@ -144,8 +141,10 @@ TOKENIZER = (
         "",
     ),
     _load_tokenizer("the error does not name the folder", 'f"{what}: {error}"', "str(error)"),
-    _load_tokenizer("a folder looked for, but not its files", "is_file", "parent.is_dir"),
-    _load_tokenizer("missing folder not noticed", "not path", "path.parent.is_dir() and not path"),
+    _load_tokenizer(
+        "a folder looked for, but not its files", "os.path.exists(path)", "path.parent.is_dir()"
+    ),
+    _load_tokenizer("missing folder not noticed", "not os", "path.parent.is_dir() and not os"),
     # Errors
     _require_tokens(
         "numbers not checked", "numbers != list(range(len(vocab)))", "len(numbers) > len(vocab)"

@@ -22,6 +22,7 @@ from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 from tokenizers import models, pre_tokenizers
 
 from tests.transformer_layers.gpt2.published import published_files, published_vocabulary
+from transformer_layers.gpt2 import byte_pairs
 from transformer_layers.gpt2.byte_pairs import (
     BYTES,
     CHARACTERS,
@@ -374,3 +375,37 @@ def test_training_on_long_texts_finds_the_merges_of_tokenizers():
     assert len(merges) == 700 - 256
     assert train_tokenizer(texts, 701)._merges == merges
     assert train(reversed(texts), 700) == (vocab, merges)
+
+
+def long_pieces():
+    """Texts with pieces beyond the length at which training cuts them, within characters too."""
+    chance = random.Random(0)
+    letters = "".join(chance.choices("abcde", k=3000))
+    return [letters, "a" * 5000, "é" * 1023 + "語" * 700, "\n" * 2500, "\0" * 1025 + " low lower"]
+
+
+def test_training_cuts_long_pieces_as_tokenizers_is_told_to():
+    for texts in (*([text] for text in long_pieces()), long_pieces()):
+        vocab, merges = train(texts, 330)
+        library = train_tokenizer(texts, len(vocab) + 1)
+        assert library._merges == merges
+        assert all(library.decode(library.encode(text)) == text for text in texts)
+        assert len(vocab) > 256
+
+
+def test_training_on_one_long_piece_takes_no_more_work_than_its_parts(monkeypatch):
+    tokens = 0
+
+    def counted(piece, ranks):
+        nonlocal tokens
+        tokens += len(piece)
+        return merged(piece, ranks)
+
+    def work(n):
+        nonlocal tokens
+        tokens = 0
+        train(["a" * n], 266)
+        return tokens
+
+    monkeypatch.setattr(byte_pairs, "merged", counted)
+    assert work(16 * 4096) == work(4096)

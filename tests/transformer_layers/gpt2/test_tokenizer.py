@@ -7,6 +7,8 @@ import itertools
 import json
 import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import huggingface_hub
@@ -14,6 +16,7 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tokenizers import models
 
 from tests.transformer_layers.gpt2.files.savers import (
     killed_at_each_step,
@@ -22,7 +25,13 @@ from tests.transformer_layers.gpt2.files.savers import (
     saver,
     stepped,
 )
-from transformer_layers.gpt2.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+from transformer_layers.gpt2.byte_pairs import LONGEST
+from transformer_layers.gpt2.tokenizer import (
+    Tokenizer,
+    _cutting_as_gpt2,
+    load_tokenizer,
+    train_tokenizer,
+)
 
 TEXTS = [
     "The model reads one token after another, and it's the next token that it predicts.",
@@ -249,6 +258,39 @@ def merged(word, pair):
     return result
 
 
+WITHOUT_BREAKS = """
+import random
+from transformer_layers import train_tokenizer
+
+letters = "".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz", k=300_000))
+for text in (letters, "a" * 1_000_000, "\\n" * 1_000_000, "\\0" * 200_000, "low" * 300_000):
+    tokenizer = train_tokenizer([text], 262)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+print("done")
+"""
+
+
+def test_texts_without_breaks_come_to_an_end():
+    # In a process of its own with a time limit, as a guard: uncut, it takes half an hour.
+    found = subprocess.run(
+        [sys.executable, "-c", WITHOUT_BREAKS], capture_output=True, text=True, timeout=300
+    )
+    assert found.stdout == "done\n", found.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 5000, "\n" * 5000 + "a", "\0" * 3000, "é" * 1500 + "x" * 9], ids=range(4)
+)
+def test_training_counts_long_pieces_in_parts(text):
+    library = _cutting_as_gpt2(models.BPE(), LONGEST)
+    parts = [part for part, _ in library.pre_tokenizer.pre_tokenize_str(text)]
+    spelling = "".join(byte_names()[byte] for byte in text.encode())
+    assert "".join(parts) == spelling
+    assert max(map(len, parts)) == LONGEST
+    whole = _cutting_as_gpt2(models.BPE()).pre_tokenizer.pre_tokenize_str(text)
+    assert max(len(part) for part, _ in whole) > 2000  # encoding cuts nothing
+
+
 # Files
 
 
@@ -345,6 +387,19 @@ def test_a_truncated_list_of_merges_is_refused_at_every_length(tmp_path, sealed)
         if found:
             loaded.append(length)
     assert loaded == [len(whole) - 1]  # the last line's end is all that is missing
+
+
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("bit", range(8))
+def test_a_damaged_first_line_does_not_take_the_first_merge_with_it(tmp_path, bit):
+    # The bits of the line's end, so that the line has the first merge in it.
+    with_merges(("a", "b"), ("Ġ", "b"), ("Ġb", "a")).save(tmp_path)
+    path = tmp_path / "merges.txt"
+    content = bytearray(path.read_bytes())
+    content[content.index(b"\n")] ^= 1 << bit
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"merges\.txt: .* (line|UTF-8)"):
+        load_tokenizer(tmp_path)
 
 
 @pytest.mark.usefixtures("unhurried")
@@ -573,7 +628,8 @@ def test_a_name_is_fetched_from_the_hub(tmp_path, monkeypatch):
     loaded = load_tokenizer("openai-community/gpt2")
     assert loaded._merges == trained()._merges
     wanted = ["merges.txt", "vocab.json"]
-    assert calls == [(("openai-community/gpt2",), {"allow_patterns": wanted})]
+    options = {"revision": None, "allow_patterns": wanted}
+    assert calls == [(("openai-community/gpt2",), options)]
 
 
 def test_a_folder_comes_before_a_name_on_the_hub(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Two files that are saved as one: written aside, and put in their places when both are whole."""
 
+import errno
 import os
 import sys
 import tempfile
@@ -42,7 +43,8 @@ def saving(folder: str | os.PathLike[str], pair: Pair) -> Iterator[Path]:
 
     What goes wrong before that leaves the files that were there. No more than one process or thread
     at a time saves into a folder, where the file system has locks. So whatever else was left in it
-    unfinished is of a process that was killed, and is removed.
+    unfinished is of a process that was killed, and is removed; but no link, and nothing that holds
+    what no save writes.
 
     There is no replacing two files at once. Where a process is killed between them, the second one
     stays where :func:`left_behind` finds it.
@@ -66,6 +68,7 @@ def saving(folder: str | os.PathLike[str], pair: Pair) -> Iterator[Path]:
             _clean(folder, between=False)
         unfinished = Path(tempfile.mkdtemp(dir=folder, prefix=_PREFIX))
         try:
+            _require_no_folders(folder, pair)
             yield unfinished
             for name in pair:
                 _flush(unfinished / name)
@@ -95,7 +98,7 @@ def left_behind(folder: Path, pair: Pair) -> list[Path]:
         The places where there is one.
     """
     places = sorted(folder.glob(f"{_PREFIX}*/{pair.second}"))
-    return [path for path in places if not (path.parent / pair.first).exists()]
+    return [path for path in places if _names_in(path.parent) == {pair.second}]
 
 
 def require_named(folder: str | os.PathLike[str]) -> None:
@@ -109,6 +112,13 @@ def require_named(folder: str | os.PathLike[str]) -> None:
     """
     if not os.fspath(folder):
         raise ValueError("folder must be the name of one, got ''; the working directory is '.'")
+
+
+def _require_no_folders(folder: Path, pair: Pair) -> None:
+    # Nothing replaces a folder: to find the second one too late is to have replaced the first.
+    for path in (folder / name for name in pair):
+        if path.is_dir() and not path.is_symlink():
+            raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder; move it elsewhere")
 
 
 @contextmanager
@@ -139,19 +149,35 @@ def _clean(folder: Path, between: bool) -> None:
 
 
 def _remove(unfinished: Path, between: bool) -> None:
-    """Removes what a save wrote, and the folder if there was nothing else in it.
+    """Removes what a save wrote, unless the folder holds anything else.
 
     A second file by itself completes the first one until both are replaced again. It goes only
     where `between` says that they were.
     """
-    names = {path.name for path in unfinished.glob("*")}
-    if not between and names in ({CHECKPOINT.second}, {TOKENIZER.second}):
+    names = _names_in(unfinished)
+    if names is None or (not between and names in ({CHECKPOINT.second}, {TOKENIZER.second})):
         return
     with suppress(OSError):
         for pair in (CHECKPOINT, TOKENIZER):
             for name in reversed(pair):  # a second file must not be left alone by a kill here
                 (unfinished / name).unlink(missing_ok=True)
         unfinished.rmdir()
+
+
+def _names_in(unfinished: Path) -> set[str] | None:
+    """The files in a folder of a save; None for a link, and where anything is that no save writes.
+
+    A link could lead to files of the same names anywhere.
+    """
+    if unfinished.is_symlink():
+        return None
+    try:
+        with os.scandir(unfinished) as entries:
+            are_files = {each.name: each.is_file(follow_symlinks=False) for each in entries}
+    except OSError:  # no folder, or not there any more
+        return None
+    ours = all(are_files.values()) and are_files.keys() <= {*CHECKPOINT, *TOKENIZER}
+    return set(are_files) if ours else None
 
 
 def _flush(path: Path) -> None:

@@ -21,7 +21,11 @@ from transformer_layers.gpt2.files.folder import (
     open_weights,
 )
 from transformer_layers.gpt2.files.json_file import parse_json_object
-from transformer_layers.gpt2.files.safetensors_file import StoredTensor, write_tensors
+from transformer_layers.gpt2.files.safetensors_file import (
+    StoredTensor,
+    read_all,
+    write_tensors,
+)
 from transformer_layers.gpt2.files.weights import (
     HEAD,
     PREFIX,
@@ -31,34 +35,41 @@ from transformer_layers.gpt2.files.weights import (
 )
 
 
-def read_checkpoint(name_or_folder: str | os.PathLike[str]) -> tuple[GPT2Config, dict[str, Tensor]]:
+def read_checkpoint(
+    name_or_folder: str | os.PathLike[str], *, revision: str | None = None
+) -> tuple[GPT2Config, dict[str, Tensor]]:
     """Reads the sizes and the weights of a GPT-2.
 
     Names, shapes and dtypes are checked before the first weight is read, and a head's values when
     all are, so that there is either a whole model or an error. Each weight is read once, into
     memory of its own.
 
-    A file of weights that :func:`write_checkpoint` wrote has its config in its header, and another
-    `config.json` beside it is refused. While a process saves there, what is read is the model from
-    before or the one that it saves.
+    A file of weights that :func:`write_checkpoint` wrote has its config and a digest in its header:
+    another `config.json` beside it is refused, and so are other weights than were written. While a
+    process saves there, what is read is the model from before or the one that it saves.
 
     Args:
         name_or_folder: A folder with `config.json` and `model.safetensors`, or the latter's parts
             and `model.safetensors.index.json`; or a name on the Hugging Face hub.
+        revision: The branch, the tag or the commit on the hub; its main branch if not given.
 
     Returns:
         The sizes, and the weights by :class:`GPT2`'s keys, in the dtype that they are stored in.
 
     Raises:
         FileNotFoundError: If there is no such file.
+        OSError: If a file cannot be opened.
+        TypeError: If `revision` is no str.
         ValueError: If the files are damaged, do not belong together, or are not those of a GPT-2
-            that :class:`GPT2` computes.
+            that :class:`GPT2` computes; or if a folder is to have a revision.
     """
-    with _open(find_folder(name_or_folder)) as (config, source, tensors):
-        stored = without_prefix_and_masks(tensors)
+    with _open(find_folder(name_or_folder, revision=revision)) as (config, found):
+        source = found.source
+        stored = without_prefix_and_masks(found.tensors)
         head = stored.pop(HEAD, None)
         require_weights(stored, config, source)
-        weights = {key: stored[key].read() for key, _ in weight_shapes(config)}
+        wanted = {key: stored[key] for key, _ in weight_shapes(config)}
+        weights = read_all(wanted, found.remarks, source)
         if head is not None and not _is_tied(head, weights["wte.weight"]):
             raise ValueError(
                 f"{source}: {HEAD} is not the same as wte.weight, and GPT2 has no weight for a "
@@ -101,7 +112,7 @@ class _MixedFilesError(ValueError):
 
 
 @contextmanager
-def _open(folder: Path) -> Iterator[tuple[GPT2Config, Path, dict[str, StoredTensor]]]:
+def _open(folder: Path) -> Iterator[tuple[GPT2Config, StoredWeights]]:
     """Opens the weights and finds their config."""
     for pause in PAUSES:
         with open_weights(folder) as stored:
@@ -111,7 +122,7 @@ def _open(folder: Path) -> Iterator[tuple[GPT2Config, Path, dict[str, StoredTens
                 if pause == PAUSES[-1]:
                     raise ValueError(str(error)) from None
             else:
-                yield config, stored.source, stored.tensors
+                yield config, stored
                 return
         time.sleep(pause)
 

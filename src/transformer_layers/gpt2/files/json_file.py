@@ -1,15 +1,16 @@
 """JSON objects from files that come from elsewhere."""
 
 import json
-import os
 import reprlib
 from pathlib import Path
 from typing import Any
 
+from transformer_layers.gpt2.files.regular_file import read_regular
+
+LARGEST = 2**23  # bytes; GPT-2's vocab.json has an eighth of it
+
 _repr = reprlib.Repr()
 _repr.maxstring = 60  # a file name fits
-
-_LARGEST = 2**24  # bytes; GPT-2's vocab.json has a sixteenth of it
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -23,15 +24,10 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it holds anything else, or is larger than 16 MiB.
+        OSError: If it cannot be read.
+        ValueError: If it holds anything else, is larger than 8 MiB, or no file.
     """
-    if not os.path.isfile(path):
-        raise FileNotFoundError(f"{path}: there is no such file")
-    with path.open("rb") as file:
-        content = file.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise ValueError(f"{path}: larger than {_LARGEST} bytes, so it is not what its name says")
-    return parse_json_object(content, path)
+    return parse_json_object(read_regular(path, LARGEST), path)
 
 
 def parse_json_object(content: bytes, path: Path) -> dict[str, Any]:

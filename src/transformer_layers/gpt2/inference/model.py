@@ -170,6 +170,8 @@ class GPT2ForInference(nn.Module):
         name_or_folder: str | os.PathLike[str],
         dtype: torch.dtype = torch.float32,
         ids: Int[Tensor, "batch seq"] | None = None,
+        *,
+        revision: str | None = None,
     ) -> "GPT2ForInference":
         """Loads a published checkpoint and makes it ready.
 
@@ -177,11 +179,12 @@ class GPT2ForInference(nn.Module):
             name_or_folder: See :meth:`GPT2.from_pretrained`, as for the errors.
             dtype: See :func:`ready_for_inference`.
             ids: See there.
+            revision: See :meth:`GPT2.from_pretrained`.
 
         Returns:
             The model.
         """
-        return cls(GPT2.from_pretrained(name_or_folder), dtype, ids)
+        return cls(GPT2.from_pretrained(name_or_folder, revision=revision), dtype, ids)
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Refuses: the weights are no longer those of a checkpoint.

@@ -20,7 +20,13 @@ from tests.transformer_layers.gpt2.files.savers import (
 )
 from transformer_layers import GPT2Config
 from transformer_layers.gpt2.files import read_checkpoint, write_checkpoint
-from transformer_layers.gpt2.files.aside import CHECKPOINT, left_behind, require_named, saving
+from transformer_layers.gpt2.files.aside import (
+    CHECKPOINT,
+    TOKENIZER,
+    left_behind,
+    require_named,
+    saving,
+)
 from transformer_layers.gpt2.files.weights import weight_shapes
 
 # The weights of one fit the config of the other: only the heads and the epsilon differ.
@@ -168,6 +174,72 @@ def test_what_a_process_left_is_removed_and_nothing_else(tmp_path):
     save(tmp_path, 0)
     assert names(tmp_path) == [".unfinished-business", ".unfinished-file", *BOTH]
     assert names(mine) == ["thoughts.txt"]
+
+
+FOUR = ["config.json", "merges.txt", "model.safetensors", "vocab.json"]
+
+
+def of_somebody(folder):
+    """A folder of somebody's, with files of the names that we write."""
+    folder.mkdir()
+    for name in FOUR:
+        (folder / name).write_text("mine")
+    return folder
+
+
+@pytest.mark.parametrize("saved", ["a checkpoint", "a tokenizer"])
+def test_nothing_that_a_link_leads_to_is_touched(tmp_path, saved):
+    other, folder = of_somebody(tmp_path / "other"), tmp_path / "folder"
+    folder.mkdir()
+    (folder / ".unfinished-x").symlink_to(other, target_is_directory=True)
+    inner = folder / ".unfinished-abcdefgh"
+    inner.mkdir()
+    (inner / "config.json").symlink_to(other / "config.json")
+    (inner / "model.safetensors").symlink_to(other, target_is_directory=True)
+    if saved == "a checkpoint":
+        save(folder, 0)
+    else:
+        with saving(folder, TOKENIZER) as unfinished:
+            for name in TOKENIZER:
+                (unfinished / name).write_text("new")
+    assert {path.name: path.read_text() for path in other.iterdir()} == dict.fromkeys(FOUR, "mine")
+    assert (folder / ".unfinished-x").readlink() == other
+    assert names(inner) == BOTH
+    assert left_behind(folder, CHECKPOINT) == []
+
+
+def test_a_folder_with_anything_that_is_not_ours_stays_as_it_is(tmp_path):
+    one, another = (of_somebody(tmp_path / f".unfinished-{name}") for name in ("one", "another"))
+    (one / "thoughts.txt").touch()
+    (another / "vocab.json").unlink()
+    (another / "vocab.json").mkdir()
+    save(tmp_path, 0)
+    assert names(one) == sorted([*FOUR, "thoughts.txt"])
+    assert names(another) == FOUR
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_folder_in_the_place_of_a_file_is_refused_before_anything_is_replaced(tmp_path, name):
+    save(tmp_path, 0)
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    (other,) = set(BOTH) - {name}
+    before = (tmp_path / other).read_bytes()
+    message = f"{tmp_path / 'model.safetensors'} and config.json cannot be written: "
+    with pytest.raises(OSError, match=f"{re.escape(message)}.*{re.escape(name)} is a folder"):
+        save(tmp_path, 1)
+    assert (tmp_path / other).read_bytes() == before
+    assert names(tmp_path) == BOTH
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(tmp_path):
+    other, folder = of_somebody(tmp_path / "other"), tmp_path / "folder"
+    folder.mkdir()
+    for name in BOTH:
+        (folder / name).symlink_to(other / name)
+    save(folder, 0)
+    assert loaded(folder) == 0
+    assert {path.name: path.read_text() for path in other.iterdir()} == dict.fromkeys(FOUR, "mine")
 
 
 def test_what_another_is_writing_is_not_removed(tmp_path, monkeypatch):

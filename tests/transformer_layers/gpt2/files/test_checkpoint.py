@@ -1,7 +1,9 @@
 """Checkpoints, read and written whole, against `transformers`."""
 
 import json
+import math
 import os
+import random
 import re
 import stat
 from pathlib import Path
@@ -17,11 +19,12 @@ from tests.transformer_layers.gpt2.files.examples import (
     random_weights,
     read_parts,
     write_folder,
+    write_parts,
     write_shards,
 )
 from transformer_layers import GPT2, GPT2Config
 from transformer_layers.gpt2.files import checkpoint, read_checkpoint, write_checkpoint
-from transformer_layers.gpt2.files.safetensors_file import open_tensors, write_tensors
+from transformer_layers.gpt2.files.safetensors_file import write_tensors
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
@@ -265,6 +268,20 @@ def test_refuses_weights_that_are_replaced_again_and_again(tmp_path, monkeypatch
     refused(tmp_path, f"{path}: was replaced while it was read; try again")
 
 
+def test_refuses_a_flipped_bit_of_any_weight(tmp_path):
+    write_checkpoint(tmp_path, CONFIG, random_weights())
+    path = tmp_path / "model.safetensors"
+    whole = path.read_bytes()
+    _, data = read_parts(whole)
+    rng = random.Random(0)
+    for at in range(len(whole) - len(data), len(whole), 16):
+        content = bytearray(whole)
+        content[at + rng.randrange(16)] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"^{path}: damaged: what it holds has the SHA-256 "):
+            read_checkpoint(tmp_path)
+
+
 # Writing
 
 
@@ -285,7 +302,9 @@ def test_writes_the_keys_of_transformers(tmp_path):
     write_checkpoint(tmp_path, CONFIG, random_weights())
     header, _ = read_parts((tmp_path / "model.safetensors").read_bytes())
     config = (tmp_path / "config.json").read_text()
-    assert header.pop("__metadata__") == {"format": "pt", "config.json": config}
+    remarks = header.pop("__metadata__")
+    assert re.fullmatch("[0-9a-f]{64}", remarks.pop("sha256"))
+    assert remarks == {"format": "pt", "config.json": config}
     assert sorted(header) == sorted(f"transformer.{key}" for key in random_weights())
 
 
@@ -397,12 +416,12 @@ def test_a_checkpoint_of_transformers_survives_the_round_trip_byte_for_byte(tmp_
     their_header, their_data = read_parts(theirs.read_bytes())
     header, data = read_parts(ours.read_bytes())
     assert data == their_data
-    assert header.pop("__metadata__").keys() - their_header.pop("__metadata__") == {"config.json"}
+    remarks = header.pop("__metadata__")
+    assert remarks.keys() - their_header.pop("__metadata__") == {"config.json", "sha256"}
     assert list(header.items()) == list(their_header.items())
-    # Written again without the config: the same file to the last byte, its padding too.
-    with open_tensors(ours) as (stored, _):
-        tensors = {name: each.read() for name, each in stored.items()}
-    write_tensors(tmp_path / "again", tensors, {"format": "pt"})
+    # Without our remarks it is the same file to the last byte, its padding too.
+    text = json.dumps({"__metadata__": {"format": "pt"}} | header, separators=(",", ":")).encode()
+    write_parts(tmp_path / "again", text.ljust(8 * math.ceil(len(text) / 8)), data)
     assert (tmp_path / "again").read_bytes() == theirs.read_bytes()
 
 

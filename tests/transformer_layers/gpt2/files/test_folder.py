@@ -15,6 +15,7 @@ from tests.transformer_layers.gpt2.files.examples import (
     write_shards,
     write_tensors,
 )
+from transformer_layers import GPT2, GPT2ForInference, load_tokenizer, train_tokenizer
 from transformer_layers.gpt2.files.folder import find_folder, open_weights
 
 SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
@@ -69,7 +70,67 @@ def test_a_name_is_fetched_from_the_hub(name, monkeypatch, tmp_path):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
     assert find_folder(name) == tmp_path
     wanted = ["config.json", "model*.safetensors", INDEX]
-    assert calls == [((name,), {"allow_patterns": wanted})]
+    assert calls == [((name,), {"revision": None, "allow_patterns": wanted})]
+    find_folder(name, revision="607a30d")
+    assert calls[1:] == [((name,), {"revision": "607a30d", "allow_patterns": wanted})]
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_a_revision_is_of_a_name_on_the_hub(monkeypatch, tmp_path):
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", None)
+    message = (
+        f"'{tmp_path}' is a folder, which has no revision 'main'; leave it out, or pass a name on "
+        "the Hugging Face hub that is no folder here"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        find_folder(tmp_path, revision="main")
+    with pytest.raises(
+        ValueError, match=r"^revision must name a branch, a tag or a commit, got ''"
+    ):
+        find_folder("gpt2", revision="")
+    with pytest.raises(TypeError, match=r"^revision must be a str, got 2 of type int$"):
+        find_folder("gpt2", revision=2)
+
+
+def test_what_the_hub_has_not_is_told_with_its_revision(monkeypatch):
+    def snapshot_download(*args, **kwargs):
+        raise OSError("404 Client Error.")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    message = (
+        "there is no folder 'gpt2', and the Hugging Face hub could not be asked for revision "
+        "'v9' of it or does not have it: 404 Client Error."
+    )
+    with pytest.raises(FileNotFoundError, match=f"^{re.escape(message)}$"):
+        find_folder("gpt2", revision="v9")
+
+
+@pytest.mark.parametrize(
+    "load", [GPT2.from_pretrained, GPT2ForInference.from_pretrained, load_tokenizer]
+)
+def test_the_revision_comes_to_the_hub(load, monkeypatch, tmp_path):
+    asked = []
+
+    def snapshot_download(name, revision, allow_patterns):
+        asked.append((name, revision))
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    write_folder(tmp_path, random_weights())
+    train_tokenizer(["low lower"], 260).save(tmp_path)
+    load("gpt2", revision="607a30d")
+    load("gpt2")
+    assert asked == [("gpt2", "607a30d"), ("gpt2", None)]
+
+
+@pytest.mark.parametrize("leads", ["nowhere", "gpt2"])
+def test_a_link_that_leads_to_no_folder_is_not_looked_for_on_the_hub(monkeypatch, tmp_path, leads):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", None)
+    Path("gpt2").symlink_to(leads)
+    message = "'gpt2' is neither a folder nor a link to one; pass a folder"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        find_folder("gpt2")
 
 
 def test_reads_a_folder_of_links_as_the_hubs_cache_is(tmp_path):
@@ -220,7 +281,15 @@ def test_refuses_a_folder_without_weights(tmp_path):
     message = f"{tmp_path}: there is neither model.safetensors nor {INDEX}"
     refused(tmp_path, FileNotFoundError, message)
     (tmp_path / "model.safetensors").mkdir()
-    refused(tmp_path, FileNotFoundError, message)
+    message = f"{tmp_path / 'model.safetensors'}: is a folder, and must be a regular file"
+    refused(tmp_path, ValueError, message)
+
+
+def test_weights_that_a_link_should_lead_to_are_not_passed_over_for_others(tmp_path):
+    write_shards(tmp_path, random_weights())
+    path = tmp_path / "model.safetensors"
+    path.symlink_to(tmp_path / "gone")
+    refused(tmp_path, FileNotFoundError, f"{path}: is a link that leads to no file")
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "a.pth", "b.ckpt", "c.pkl"])

@@ -1,16 +1,23 @@
-"""Ten thousand damaged checkpoints: each is refused in words, or read as exactly what it holds.
+"""Ten thousand damaged checkpoints, and what else may lie in the place of a file.
+
+Each is refused in words, or read as exactly what it holds.
 
 Every mutation draws from a generator with a fixed seed, so that a failure can be made again: the
 message has the number of the mutation, which is its seed.
 """
 
 import copy
+import errno
 import json
+import os
 import random
+import shutil
+import signal
 import struct
 import sys
 from collections import Counter
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,8 +25,11 @@ import torch
 from tests.transformer_layers import memory
 from tests.transformer_layers.gpt2.files.examples import random_weights, write_folder, write_shards
 from transformer_layers import GPT2Config
-from transformer_layers.gpt2.files.checkpoint import read_checkpoint
+from transformer_layers.gpt2 import tokenizer
+from transformer_layers.gpt2.files import checkpoint
+from transformer_layers.gpt2.files.checkpoint import read_checkpoint, write_checkpoint
 from transformer_layers.gpt2.files.weights import weight_shapes
+from transformer_layers.gpt2.tokenizer import load_tokenizer, train_tokenizer
 
 MUTATIONS = 10_000
 CALLS = 100_000  # of one reading
@@ -183,17 +193,19 @@ KINDS = {
 
 
 def whole_checkpoints(tmp_path):
-    """A plain one; one with prefix, masks and head; one in two files."""
+    """A plain one; one with prefix, masks and head; one in two files; one with a digest."""
     weights = random_weights(CONFIG)
     more = {f"transformer.{key}": tensor for key, tensor in weights.items()}
     more["transformer.h.0.attn.bias"] = torch.ones(1, 1, 2, 2, dtype=torch.uint8).tril()
     more["transformer.h.0.attn.masked_bias"] = torch.tensor(-1e4)
     more["lm_head.weight"] = weights["wte.weight"]
     options = {"activation_function": "gelu_new", "attn_pdrop": 0.1, "n_inner": None}
+    write_checkpoint(tmp_path / "digest", CONFIG, weights)
     return [
         write_folder(tmp_path / "plain", weights, CONFIG),
         write_folder(tmp_path / "more", more, CONFIG, **options),
         write_shards(tmp_path / "shards", weights, config=CONFIG),
+        tmp_path / "digest",
     ]
 
 
@@ -223,9 +235,15 @@ def held(files):
     return tensors
 
 
+def held_config(files):
+    """The config that the weights hold, which is read where there is none beside them."""
+    end = 8 + struct.unpack("<Q", files[WEIGHTS][:8])[0]
+    return parsed(files[WEIGHTS][8:end])["__metadata__"]["config.json"]
+
+
 def require_exactly(files, config, weights):
     """What was read must be a whole model, and what the files hold."""
-    entries = parsed(files["config.json"])
+    entries = parsed(files["config.json"] if "config.json" in files else held_config(files))
     assert config.n_layer == entries.get("n_layer", entries.get("num_hidden_layers"))
     assert [(k, tuple(v.shape)) for k, v in weights.items()] == list(weight_shapes(config))
     assert len({tensor.dtype for tensor in weights.values()}) == 1
@@ -300,13 +318,16 @@ def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path):
     folders = whole_checkpoints(tmp_path)
     originals = [{path.name: path.read_bytes() for path in each.iterdir()} for each in folders]
     before = memory.peak()
-    outcomes = Counter()
+    outcomes, with_a_digest = Counter(), Counter()
     for seed in range(MUTATIONS):
-        which = seed % len(folders)
+        which = seed // len(KINDS) % len(folders)
         try:
-            outcomes[mutate_and_read(folders[which], originals[which], seed)] += 1
+            outcome = mutate_and_read(folders[which], originals[which], seed)
         except BaseException as error:
             raise AssertionError(f"mutation {seed} of {folders[which].name}: {error!r}") from error
+        outcomes[outcome] += 1
+        if folders[which].name == "digest":
+            with_a_digest[outcome] += 1
     assert memory.peak() - before < 200 * 2**20
     for folder in folders:
         read_checkpoint(folder)
@@ -315,5 +336,154 @@ def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path):
     # Damage that must be seen: there is no file of another length that is whole.
     for kind in ("truncated", "bytes inserted", "bytes deleted"):
         assert outcomes[kind, "read"] == 0
-    # Damage that cannot be seen, since the format has no checksum: other numbers are read.
-    assert outcomes["bytes flipped in the data", "read"] > 500
+    # Damage that cannot be seen where there is no digest: other numbers are read.
+    assert outcomes["bytes flipped in the data", "read"] > 400
+    assert with_a_digest["bytes flipped in the data", "refused"] > 100
+    assert with_a_digest["bytes flipped in the data", "read"] == 0
+
+
+# What else may lie in the place of each file that is read: a table of file and damage.
+
+
+def some_of(content, rng):
+    return content[: rng.randrange(1, len(content))]
+
+
+def with_a_bit_flipped(content, rng):
+    content = bytearray(content)
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    return bytes(content)
+
+
+def rewritten(change):
+    def damage(path, rng):
+        path.write_bytes(change(path.read_bytes(), rng))
+
+    return damage
+
+
+def linked(path, _):
+    elsewhere = path.parent.parent / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def replaced(make):
+    def damage(path, _):
+        path.unlink()
+        make(path)
+
+    return damage
+
+
+def hollow(path):
+    with path.open("wb") as file:
+        file.truncate(2**30)  # a gigabyte of zeros, which takes no room
+
+
+def closed(path):
+    """What may not be read: a mark for `unreadable`, since root may read everything."""
+    path.write_bytes(b"closed")
+
+
+DAMAGES = {
+    **{f"truncated {i}": rewritten(some_of) for i in range(5)},
+    **{f"a bit flipped {i}": rewritten(with_a_bit_flipped) for i in range(20)},
+    "empty": rewritten(lambda *_: b""),
+    "binary": rewritten(lambda _, rng: rng.randbytes(5000)),
+    "a link": linked,
+    "a dangling link": replaced(lambda path: path.symlink_to(path.parent / "nothing")),
+    "a loop of links": replaced(lambda path: path.symlink_to(path)),
+    "a folder": replaced(Path.mkdir),
+    "a pipe": replaced(os.mkfifo) if hasattr(os, "mkfifo") else replaced(Path.mkdir),
+    "a gigabyte of zeros": replaced(hollow),
+    "unreadable": replaced(closed),
+}
+# Files of others have no digest: a flipped bit gives other weights, or another number of heads.
+UNSEEN = {"shards/config.json", "shards/model-00002-of-00002.safetensors"}
+
+
+def same_checkpoint(a, b):
+    return a[0] == b[0] and all(torch.equal(a[1][key], b[1][key]) for key in b[1])
+
+
+def same_tokenizer(a, b):
+    return (a._vocab, a._merges) == (b._vocab, b._merges)
+
+
+HOSTILE = {
+    "ours/config.json": (read_checkpoint, same_checkpoint),
+    "ours/model.safetensors": (read_checkpoint, same_checkpoint),
+    "shards/config.json": (read_checkpoint, same_checkpoint),
+    "shards/model.safetensors.index.json": (read_checkpoint, same_checkpoint),
+    "shards/model-00002-of-00002.safetensors": (read_checkpoint, same_checkpoint),
+    "tokenizer/vocab.json": (load_tokenizer, same_tokenizer),
+    "tokenizer/merges.txt": (load_tokenizer, same_tokenizer),
+}
+
+
+@pytest.fixture
+def unreadable(monkeypatch):
+    """Files that are marked as closed cannot be opened."""
+    opening = os.open
+
+    def open_unless_closed(path, *args, **options):
+        if Path(path).is_file() and Path(path).stat().st_size == len(b"closed"):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return opening(path, *args, **options)
+
+    monkeypatch.setattr(os, "open", open_unless_closed)
+
+
+@pytest.fixture
+def no_hang():
+    """Ends what waits for ever, such as for somebody to write into a pipe."""
+
+    def tell(*_):
+        raise AssertionError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, tell) if hasattr(signal, "SIGALRM") else None
+    if before is not None:
+        signal.alarm(120)
+    yield
+    if before is not None:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("as_users_run_it", "unreadable", "no_hang")
+@pytest.mark.parametrize("file", HOSTILE)
+def test_whatever_lies_in_a_files_place_is_refused_by_its_name_or_right(
+    tmp_path, monkeypatch, file
+):
+    monkeypatch.setattr(tokenizer, "PAUSES", (0.0,))
+    monkeypatch.setattr(checkpoint, "PAUSES", (0.0,))
+    load, same = HOSTILE[file]
+    folder, name = (tmp_path / file).parent, (tmp_path / file).name
+    if load is load_tokenizer:
+        train_tokenizer(["low lower lowest, it's newer"], 270).save(folder)
+    elif folder.name == "ours":
+        write_checkpoint(folder, CONFIG, random_weights(CONFIG))
+    else:
+        write_shards(folder, random_weights(CONFIG), config=CONFIG)
+    whole = load(folder)
+    keep = tmp_path / "keep"
+    shutil.copytree(folder, keep)
+    before, wrong = memory.peak(), []
+    for seed, (damage, make) in enumerate(DAMAGES.items()):
+        shutil.rmtree(folder)
+        shutil.copytree(keep, folder)
+        make(folder / name, random.Random(seed))
+        try:
+            found = load(folder)
+        except (ValueError, OSError) as error:
+            said = str(error)
+            if str(folder) not in said or "\n" in said or len(said) > 1000:
+                wrong.append((damage, said[:1000]))
+        except BaseException as error:
+            wrong.append((damage, repr(error)[:1000]))
+        else:
+            if not same(found, whole) and not (file in UNSEEN and "flipped" in damage):
+                wrong.append((damage, "another"))
+    assert not wrong
+    assert memory.peak() - before < 300 * 2**20
