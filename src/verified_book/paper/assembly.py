@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup, Tag
 
+from verified_book.flat_names import flat_name
 from verified_book.paper import STYLE
 
 _NOT_PRINTED = ".headerlink, script, button, form, nav, .toctree-wrapper, .book-pdf"
@@ -136,7 +137,7 @@ def _in_order(first: BeautifulSoup, site: Path) -> Iterator[tuple[str, str]]:
 
 
 def _key(name: str) -> str:
-    return name.removesuffix(".html").replace("/", "-")
+    return flat_name(name.removesuffix(".html"))
 
 
 def _described(site: Path, names: list[str]) -> dict[str, str]:

@@ -127,6 +127,23 @@ def test_ids_of_pages_do_not_collide(built):
     assert len(ids) == len(set(ids))
 
 
+def test_pages_of_like_names_keep_their_ids(tmp_path):
+    names = ["index", "a/b", "a-b", "a/b/c", "a-b/c", "a/b-c"]
+    links = "".join(f'<a class="reference internal" href="{name}.html">.</a>' for name in names)
+    for name in names:
+        page = tmp_path / f"{name}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        text = f'<h1>{name}</h1><section id="x"><h2>{name}</h2></section>'
+        page.write_text(f'<nav class="bd-links">{links}</nav><article>{text}</article>')
+    book = assembly.assemble(tmp_path)
+    places = [(chapter.anchor, chapter.sections[0].anchor) for chapter in book.chapters]
+    assert len({*places}) == len(places) == len(names)
+    page = assembly.BeautifulSoup(book.page, "html.parser")
+    for (start, section), name in zip(places, names, strict=True):
+        assert [tag.h1.get_text().split()[-1] for tag in page.find_all(id=start)] == [name]
+        assert [tag.h2.get_text().split()[-1] for tag in page.find_all(id=section)] == [name]
+
+
 def test_the_first_page_offers_it_where_it_was_made(site, capsys, monkeypatch):
     monkeypatch.setattr(pdf, "write", lambda site, target, folds: target.write_bytes(b"x" * 5) + 7)
     before = site.joinpath("index.html").read_text()
