@@ -5,9 +5,9 @@ The server, the watching of files and the reloading are those of sphinx-autobuil
 
 import contextlib
 import functools
-import hashlib
 import ipaddress
 import json
+import os
 import re
 import signal
 import socket
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from verified_book.commands.books import Book, CommandError, book_of, scratch, shown
+from verified_book.regular import digest_of
 
 _HOST = "127.0.0.1"
 _NAMED = re.compile(r"(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
@@ -40,7 +41,7 @@ def watch(name: str, port: int, opens: bool) -> int:
             "watch needs sphinx-autobuild; run: python -m pip install 'verified-book[watch]'"
         ) from None
     given = Path(name)
-    if not given.exists():
+    if not os.path.exists(given):  # also where the name is too long
         raise CommandError(f"{name}: there is no such page or folder")
     path = given.resolve() if given.is_dir() else given.parent.resolve() / given.name
     book = book_of(path)
@@ -198,7 +199,7 @@ class Unchanged:
 
     def __call__(self, name: str) -> bool:
         """Whether a change of a file is to be passed over."""
-        path = Path(name).resolve()
+        path = Path(os.path.realpath(name))  # also of a link that leads to itself
         if path.is_dir() or path.is_relative_to(self._builds):
             return True
         roots = [root for root in self._watched if path.is_relative_to(root)]
@@ -206,7 +207,7 @@ class Unchanged:
         if any(map(_PASSED_OVER.fullmatch, parts)):
             return True
         try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest = digest_of(path)
         except OSError:  # it has gone
             digest = ""
         before = self._seen.get(name)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.verified_book.commands.conftest import RED, Command, write
+from tests.verified_book.hostile import NEVER_READ
 from verified_book.commands import watching
 from verified_book.commands.books import Book, CommandError
 
@@ -60,6 +61,17 @@ def test_what_says_the_same_as_before_starts_no_build(tmp_path: Path):
     Path(page).unlink()
     assert not unchanged(page)
     assert unchanged(str(tmp_path / "folder"))
+
+
+@pytest.mark.parametrize("kind", NEVER_READ)
+def test_what_is_no_file_starts_one_build_at_most(tmp_path: Path, kind: str):
+    unchanged = watching.Unchanged([tmp_path], tmp_path / "_build")
+    page = tmp_path / "page.md"
+    page.write_text("one")
+    assert not unchanged(str(page))
+    NEVER_READ[kind](page)
+    assert unchanged(str(page)) == (kind == "a folder")
+    assert unchanged(str(page))
 
 
 @pytest.mark.parametrize(

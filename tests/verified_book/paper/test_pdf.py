@@ -7,6 +7,7 @@ import pytest
 from pypdf import PdfReader
 
 from tests.verified_book.books import sphinx_build
+from tests.verified_book.hostile import DAMAGES
 from verified_book.commands import cli
 from verified_book.paper import assembly, pdf
 
@@ -168,6 +169,28 @@ def test_without_chapters_it_says_so(tmp_path, capsys):
     tmp_path.joinpath("index.html").write_text("<article></article>")
     assert cli.main(["pdf", str(tmp_path)]) == 2
     assert "lists no chapters" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["index.html", "second.html"])
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_page_is_named(site, monkeypatch, capsys, kind, name):
+    DAMAGES[kind](site / name)
+    monkeypatch.setattr(pdf, "_page", lambda site, book: pytest.skip("what is left can be printed"))
+    assert cli.main(["pdf", str(site)]) == 2
+    assert f"{site / name}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["", "index.html/a.pdf"])
+def test_a_place_that_cannot_be_written_is_named(site, monkeypatch, capsys, target):
+    monkeypatch.setattr(pdf, "_page", lambda site, book: _nothing())
+    monkeypatch.setattr(pdf, "_print", lambda page: b"")
+    monkeypatch.setattr(pdf, "PdfReader", lambda file: None)
+    monkeypatch.setattr(pdf, "_pages_of", lambda reader: {})
+    monkeypatch.setattr(
+        pdf, "_finish", lambda printed, book, pages, file: file.write_bytes(b"") or 1
+    )
+    assert cli.main(["pdf", str(site), "--out", str(site / target)]) == 2
+    assert capsys.readouterr().err.startswith(f"verified_book: {site}")
 
 
 def test_without_chromium_it_says_so(built, tmp_path, monkeypatch, capsys):
