@@ -1,13 +1,16 @@
 """What differs from run to run is named, and masked after two runs."""
 
+import random
 import sys
 from datetime import date
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verified_book.accepting import volatile
 from verified_book.accepting.volatile import folders, kinds_in, mask, mask_lines, without_places
 from verified_book.matching import agree, is_vacuous
 
@@ -133,3 +136,22 @@ def test_a_mask_agrees_with_both(first: str, second: str):
         assert not is_vacuous(masked)
         assert agree(masked, first)
         assert agree(masked, second)
+
+
+@pytest.mark.parametrize("words", [20, 400, 3000])
+@pytest.mark.parametrize("between", [" ", "\n", ""])
+def test_long_outputs_are_not_matched_in_cubic_time(monkeypatch, words: int, between: str):
+    matched = []
+
+    class Counted(SequenceMatcher):
+        def __init__(self, junk: None, first: list[str], second: list[str], popular: bool) -> None:
+            matched.append((len(first) * len(second), popular))
+            super().__init__(junk, first, second, popular)
+
+    monkeypatch.setattr(volatile, "SequenceMatcher", Counted)
+    rng = random.Random(words)
+    first, second = (between.join(str(rng.random()) for _ in range(words)) for _ in range(2))
+    if text := mask_lines(f"{first}\nend", f"{first}\nend", f"{second}\nend"):
+        assert agree(text, f"{first}\nend")
+        assert agree(text, f"{second}\nend")
+    assert all(pairs <= (1_000_000 if popular else 100_000) for pairs, popular in matched)
