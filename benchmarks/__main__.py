@@ -2,12 +2,12 @@
 
 import argparse
 import dataclasses
-import json
 from pathlib import Path
 
 import torch
 
 from benchmarks.measure import FULL, QUICK, measure
+from benchmarks.recorded import at_least_one, new_file, write_results
 from benchmarks.report import table
 
 
@@ -15,16 +15,16 @@ def main() -> None:
     """Measures, writes the results and prints them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tiny model, to try the code")
-    parser.add_argument("--rounds", type=int, help="how often each is timed")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("results.json"))
+    parser.add_argument("--rounds", type=at_least_one, help="how often each is timed")
+    parser.add_argument("--threads", type=at_least_one, default=2)
+    parser.add_argument("--output", type=new_file, default=Path(__file__).with_name("results.json"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     plan = QUICK if options.quick else FULL
     if options.rounds is not None:
         plan = dataclasses.replace(plan, rounds=options.rounds)
     results = measure(plan)
-    options.output.write_text(json.dumps(results, indent=1) + "\n")
+    write_results(options.output, results)
     print(table(results))
 
 

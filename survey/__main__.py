@@ -8,7 +8,6 @@ import argparse
 import dataclasses
 import datetime
 import importlib.metadata
-import json
 import multiprocessing
 import os
 import platform
@@ -21,6 +20,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.recorded import new_file, read_results, write_results
 from survey import works  # noqa: F401, which declares them
 from survey.definitions import SURVEYED, Surveyed
 
@@ -28,6 +28,11 @@ RESULTS = Path(__file__).with_name("results.json")
 # Other versions of a work, and files of repositories that are no packages, are in folders here.
 PLACES = Path(sys.prefix, "places")
 LIMIT = 200  # seconds
+
+
+def recorded(file: Path = RESULTS) -> dict[str, Any]:
+    """What a survey has written."""
+    return read_results(file, ("date", "torch", "rows", "second"), "run `make survey`")
 
 
 def version_of(entry: Surveyed) -> str:
@@ -146,8 +151,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="works by name; not written")
     parser.add_argument("--layer", default="", help="only this layer; not written")
     parser.add_argument("--update", action="store_true", help="write what --only chose, too")
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=new_file, default=RESULTS)
     options = parser.parse_args()
+    whole = not (options.only or options.layer)
+    before = {} if whole or not options.update else recorded(options.output)
     rows = []
     chosen = [
         entry
@@ -158,14 +165,12 @@ def main() -> None:
         for row in in_a_process(list(entries)):
             print(line(row), flush=True)
             rows.append(row)
-    whole = not (options.only or options.layer)
     if not whole and not options.update:
         return
     from survey.second import derived
 
     second = derived({entry.work for entry in chosen})
     if not whole:
-        before = json.loads(options.output.read_text())
         rows = merged(before["rows"], rows)
         second = {**before["second"], **second}
     written = {
@@ -175,7 +180,7 @@ def main() -> None:
         "rows": rows,
         "second": second,
     }
-    options.output.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+    write_results(options.output, written, ensure_ascii=False)
 
 
 if __name__ == "__main__":

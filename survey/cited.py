@@ -6,10 +6,9 @@ behaves like, or among those that fail the same checks. Works whose difference i
 purpose or not worth a name of its own, are counted apart.
 """
 
-import json
 from typing import Any
 
-from survey.__main__ import RESULTS
+from survey.__main__ import recorded
 
 GROUPS = {
     "cited_for": "cited by a known wrong version, or a defect",
@@ -56,7 +55,7 @@ def line(row: dict[str, Any], field: str) -> str:
 
 def main() -> None:
     """Prints a line for each work, and the counts."""
-    rows = json.loads(RESULTS.read_text())["rows"]
+    rows = recorded()["rows"]
     for field, title in GROUPS.items():
         print(title)
         wanted = chosen(rows, field)

@@ -4,11 +4,10 @@ It reads what `make survey` recorded. A layer that is read as the same as ours i
 keep the law; what of the law could not be asked counts apart. One that does not fit is not judged.
 """
 
-import json
 from collections import Counter
 from typing import Any
 
-from survey.__main__ import RESULTS
+from survey.__main__ import recorded
 
 
 def breaks_the_law(row: dict[str, Any]) -> bool:
@@ -21,7 +20,7 @@ def breaks_the_law(row: dict[str, Any]) -> bool:
 
 def main() -> None:
     """Prints the counts."""
-    record = json.loads(RESULTS.read_text())
+    record = recorded()
     rows = [row for row in record["rows"] if "error" not in row]
     works = len({row["work"] for row in rows})
     print(f"{record['date']}, torch {record['torch']}: {len(rows)} layers of {works} works")

@@ -1,12 +1,11 @@
 """The command line: `python -m benchmarks.output_checkers`."""
 
 import argparse
-import json
-from pathlib import Path
 
 from benchmarks.output_checkers.report import summary
 from benchmarks.output_checkers.results import WRITTEN, collected
 from benchmarks.output_checkers.tools import TOOLS
+from benchmarks.recorded import new_file, read_results, write_results
 
 
 def main() -> None:
@@ -18,11 +17,13 @@ def main() -> None:
     parser.add_argument(
         "--only", action="append", choices=names, help="run this tool; the others' results stay"
     )
-    parser.add_argument("--output", type=Path, default=WRITTEN)
+    parser.add_argument("--output", type=new_file, default=WRITTEN)
     options = parser.parse_args()
-    before = json.loads(options.output.read_text()) if options.only else None
+    keys = ("mistakes", "noises", "tools")
+    made_by = "run it without --only"
+    before = read_results(options.output, keys, made_by) if options.only else None
     results = collected(TOOLS, options.only, before)
-    options.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_results(options.output, results, ensure_ascii=False)
     print(summary(results))
 
 

@@ -21,7 +21,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     # MyST-NB take two seconds of every chapter's time.
     from sphinx.errors import ExtensionError
 
-    from verified_book import kernels, outputs, records, settings, sources
+    from verified_book import kernels, outputs, records, seals, settings, sources
 
     if "myst_parser" in app.extensions:
         raise ExtensionError(
@@ -30,7 +30,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
         )
     app.setup_extension("myst_nb")
     settings.register(app, settings.OUTPUTS)
-    for module in (records, sources, kernels, outputs):
+    for module in (records, seals, sources, kernels, outputs):
         module.setup(app)
     return {
         "version": __version__,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verified_book import __version__
+from verified_book.regular import text_of_site
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -85,7 +86,7 @@ def mend_pages(app: "Sphinx", exception: Exception | None) -> None:
     for file in Path(app.outdir).rglob("*.html"):
         if "_static" in file.parts:
             continue
-        text = file.read_text(encoding="utf-8")
+        text = text_of_site(file)
         mended = mend(text)
         if mended != text:
             file.write_text(mended, encoding="utf-8")

@@ -18,6 +18,7 @@ from sphinx.errors import ExtensionError
 from sphinx.ext import mathjax
 
 from verified_book import __version__, settings
+from verified_book.regular import text_of_site
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -103,7 +104,7 @@ def slim(app: "Sphinx", exception: Exception | None) -> None:
     if loaded := [name for name in names if name.endswith((".js", ".css"))]:
         tags = tags_of(loaded)
         for page in Path(app.outdir).rglob("*.html"):
-            text = page.read_text(encoding="utf-8")
+            text = text_of_site(page)
             slimmer = tags.sub("", text)
             if slimmer != text:
                 page.write_text(slimmer, encoding="utf-8")

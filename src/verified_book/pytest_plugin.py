@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not asked and not set_up:
         return
     for path in asked or set_up:
-        if not path.exists():
+        if not os.path.exists(path):
             raise pytest.UsageError(f"verified_book: {path}: there is no such page or folder")
     config.pluginmanager.register(_Pages(asked or set_up), "verified_book_pages")
     # As with `testpaths`, what is set up for good is added where no path is given.

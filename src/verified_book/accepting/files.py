@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verified_book.accepting.spans import BY_HAND, Refusal
+from verified_book.regular import open_regular
 
 try:
     import fcntl
@@ -175,7 +176,7 @@ def remove_leftovers(folder: Path) -> None:
 def _is_being_written(path: Path) -> bool:
     if not fcntl:
         return False
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -42,6 +42,9 @@ _TOKENS = (
     r"\n|[^\n]+",
 )
 
+_MOST_PAIRS = 1_000_000  # of tokens that are matched at all
+_MANY_PAIRS = 100_000
+
 
 def folders(source: str | Path) -> tuple[str, ...]:
     """The folders whose names only this machine has, the inner ones first: of a book and others."""
@@ -110,7 +113,10 @@ def mask(first: str, second: str, exact: bool = False) -> str | None:
     """
     one, two = _MOVES.sub("\ue000", first), _MOVES.sub("\ue001", second)
     for token in _TOKENS:
-        masked = _masked(re.findall(token, one), re.findall(token, two))
+        tokens = re.findall(token, one), re.findall(token, two)
+        if len(tokens[0]) * len(tokens[1]) > _MOST_PAIRS:
+            continue  # larger ones are fewer
+        masked = _masked(*tokens)
         if _holds(masked, first, second, exact):
             return masked
     return None
@@ -140,7 +146,9 @@ def _holds(text: str, first: str, second: str, exact: bool) -> bool:
 def _masked(first: list[str], second: list[str]) -> str:
     """Tokens that two texts share; dots next to what moved, and marks between, move with it."""
     parts: list[str | None] = []  # None for what moved
-    for name, start, end, *_ in SequenceMatcher(None, first, second, False).get_opcodes():
+    # Where the same few tokens stand everywhere, to match each of them takes cubic time.
+    many = len(first) * len(second) > _MANY_PAIRS
+    for name, start, end, *_ in SequenceMatcher(None, first, second, many).get_opcodes():
         part = "".join(first[start:end]) if name == "equal" else None
         if part is not None and parts and part.startswith("."):
             part = part.lstrip(".") or None

@@ -22,6 +22,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     app.setup_extension("verified_book")
     settings.register(app, settings.API)
     app.connect("doctree-read", source.show)
+    app.connect("env-updated", pages.outdated)
     app.connect("write-started", addresses.lead_to_pages)
     app.connect("doctree-resolved", pages.list_entries, priority=800)
     app.connect("html-collect-pages", pages.written)

@@ -1,7 +1,7 @@
 """Makes a table of a page that describes objects, and a page of each description."""
 
 import html
-import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 from docutils.utils import new_document
 from sphinx import addnodes
+from sphinx.util import logging
 from sphinx.util.osutil import relative_uri
 
 from verified_book.api.addresses import described, has_pages
 from verified_book.api.entries import Entry, entries
-from verified_book.made_pages import MADE
+from verified_book.made_pages import MADE, made_before
+from verified_book.regular import discard
+from verified_book.sealed import write_sealed
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+logger = logging.getLogger(__name__)
 
 _WAITING = "verified_book_api_waiting"
 _BESIDE = "verified_book_api_beside"
@@ -213,8 +219,17 @@ def _body(app: "Sphinx", shown: _Waiting, listing: nodes.reference) -> str:
 
 def _remove_former(app: "Sphinx", names: set[str]) -> None:
     """Removes the pages of objects that are described no more."""
-    file = Path(app.doctreedir, MADE)
-    former = set(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else set()
-    for name in former - names:
+    for name in (made_before(app.env) or set()) - names:
         Path(app.builder.get_outfilename(name)).unlink(missing_ok=True)  # type: ignore[attr-defined]
-    file.write_text(json.dumps(sorted(names)), encoding="utf-8")
+    write_sealed(Path(app.doctreedir, MADE), sorted(names))
+
+
+def outdated(app: "Sphinx", env: "BuildEnvironment") -> list[str]:
+    """The pages that list objects, if it is not known any more which pages were made of them."""
+    if not has_pages(app) or made_before(env) is not None:
+        return []
+    file = Path(app.doctreedir, MADE)
+    if os.path.lexists(file):
+        logger.info("%s is damaged: the pages of all objects are written again", file)
+        discard(file)
+    return [name for name in app.config.verified_book_api if name in env.found_docs]

@@ -1,6 +1,7 @@
 """Finds the book that a page belongs to, and how Sphinx is to be configured for it."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
+
+from verified_book.regular import read_regular
 
 _REPOSITORY = (".git", ".hg")
 _NO_PAGES = {"build", "dist", "node_modules", "venv", "__pycache__"}
@@ -154,7 +157,7 @@ def requests_of(names: list[str]) -> list[Request]:
 
     for name in names:
         given = Path(name)
-        if not given.exists():
+        if not os.path.exists(given):  # also where the name is too long
             raise CommandError(f"{name}: there is no such page or folder")
         path = given.resolve() if given.is_dir() else given.parent.resolve() / given.name
         book = book_of(path)
@@ -196,9 +199,9 @@ def has_cells(path: Path) -> bool:
     if path.suffix not in _SUFFIXES:
         return False
     try:
-        return bool(_HAS_CELLS.search(path.read_text(encoding="utf-8", errors="replace")))
-    except OSError:
-        return False
+        return bool(_HAS_CELLS.search(read_regular(path).decode("utf-8", "replace")))
+    except OSError as error:
+        return error.errno == errno.EFBIG  # then its run says what it is
 
 
 def shown(path: str | Path) -> str:
@@ -238,8 +241,10 @@ def _configuration_of_jupyter_book(folder: Path) -> dict[str, Any]:
 
     for name in ("_config.yml", "_toc.yml"):
         try:
-            content = yaml.safe_load(folder.joinpath(name).read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeError) as error:
+            content = yaml.safe_load(read_regular(folder / name).decode())
+        except OSError as error:
+            raise CommandError(f"{shown(folder / name)}: {error.strerror}") from error
+        except (yaml.YAMLError, UnicodeError, RecursionError) as error:
             where = shown(folder / name)
             raise CommandError(f"{where}: this is no YAML: {one_line(error)}") from error
         if not isinstance(content, dict):

@@ -1,6 +1,7 @@
 """The command line, `python -m verified_book`."""
 
 import argparse
+import contextlib
 import json
 import logging
 import sys
@@ -34,6 +35,8 @@ project (conf.py). It need not list `verified_book`. A page that is in no book i
 
 Exit status: 0 if all is as expected, 1 if something is not, 2 if nothing could be checked.
 """
+
+_MOST_JOBS = 1024
 
 _PAGES = "a page (.md, .rst, .ipynb), or a folder: all its pages"
 
@@ -69,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         if getattr(options, "json", None):
             found = {"error": str(error), "foreign": isinstance(error, ForeignPageError)}
-            Path(options.json).write_text(json.dumps(found), encoding="utf-8")
+            with contextlib.suppress(CommandError):  # there, too, nothing can be written
+                _write_json(options.json, json.dumps(found))
         print(f"verified_book: {error}", file=sys.stderr)
         return 2
     except (KeyboardInterrupt, CancelledError):  # nbclient makes the second of the first
@@ -98,8 +102,17 @@ def _run(options: argparse.Namespace) -> int:
     if said and not options.dry_run:
         terminal.print("Review the changes with `git diff`.")
     if options.json:
-        Path(options.json).write_text(reporting.as_json(outcomes), encoding="utf-8")
+        _write_json(options.json, reporting.as_json(outcomes))
     return status
+
+
+def _write_json(name: str, text: str) -> None:
+    try:
+        Path(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(
+            f"{name}: the results cannot be written there: {error.strerror}; name another file"
+        ) from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -113,11 +126,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     check = commands.add_parser("check", help="run pages and say what is not as expected")
-    check.add_argument("pages", nargs="+", metavar="PAGE", help=_PAGES)
-    check.add_argument("--json", metavar="FILE", help="also write the results there, for programs")
+    check.add_argument("pages", nargs="+", type=_path, metavar="PAGE", help=_PAGES)
+    check.add_argument(
+        "--json", type=_path, metavar="FILE", help="also write the results there, for programs"
+    )
 
     accept = commands.add_parser("accept", help="run pages and write the blocks as they should be")
-    accept.add_argument("pages", nargs="+", metavar="PAGE", help=_PAGES)
+    accept.add_argument("pages", nargs="+", type=_path, metavar="PAGE", help=_PAGES)
     accept.add_argument(
         "--dry-run", action="store_true", help="show the changes, and make none of them"
     )
@@ -131,20 +146,30 @@ def _parser() -> argparse.ArgumentParser:
         )
 
     watch = commands.add_parser("watch", help="show a book in a browser while it is written")
-    watch.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="default: here")
-    watch.add_argument("--port", type=int, default=8000, help="default: %(default)s, or a free one")
+    watch.add_argument(
+        "folder", nargs="?", type=_path, default=".", metavar="FOLDER", help="default: here"
+    )
+    watch.add_argument(
+        "--port", type=_port, default=8000, help="default: %(default)s, or a free one"
+    )
     watch.add_argument("--open", action="store_true", help="open the browser")
 
     pdf = commands.add_parser("pdf", help="print a built book into one PDF")
-    pdf.add_argument("site", metavar="SITE", help="the folder of its pages, book/_build/html")
-    pdf.add_argument("--out", metavar="FILE", help="default: book.pdf in SITE, offered there")
+    pdf.add_argument(
+        "site", type=_path, metavar="SITE", help="the folder of its pages, book/_build/html"
+    )
+    pdf.add_argument(
+        "--out", type=_path, metavar="FILE", help="default: book.pdf in SITE, offered there"
+    )
     pdf.add_argument(
         "--brief", action="store_true", help="leave out what pages fold: proofs, lists, whole files"
     )
 
     laid = commands.add_parser("notebooks", help="lay out the notebooks of a built book")
-    laid.add_argument("book", metavar="BOOK", help="the folder of a Jupyter Book")
-    laid.add_argument("target", metavar="FOLDER", help="where; what was changed there stays")
+    laid.add_argument("book", type=_path, metavar="BOOK", help="the folder of a Jupyter Book")
+    laid.add_argument(
+        "target", type=_path, metavar="FOLDER", help="where; what was changed there stays"
+    )
 
     commands.add_parser("settings", help="list every option of the configuration")
 
@@ -154,8 +179,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _path(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty; name a file or a folder, `.` for this one")
+    return text
+
+
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return _whole(text, 1, _MOST_JOBS)
+
+
+def _port(text: str) -> int:
+    return _whole(text, 0, 65_535)
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    """A whole number within bounds."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{number} is less than {least}")
+    if number > most:
+        raise argparse.ArgumentTypeError(f"{number} is more than {most}")
     return number

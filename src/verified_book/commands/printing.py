@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from verified_book.commands.books import CommandError, shown
+from verified_book.regular import SiteFileError
 
 
 def print_book(site: str, out: str | None, folds: bool) -> int:
@@ -22,7 +23,12 @@ def print_book(site: str, out: str | None, folds: bool) -> int:
         ) from None
     folder = Path(site)
     target = Path(out) if out else folder / "book.pdf"
-    pages = pdf.write(folder, target, folds)
-    pdf.offer(folder, target, pages)
+    try:
+        pages = pdf.write(folder, target, folds)
+        pdf.offer(folder, target, pages)
+    except SiteFileError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename or target}: {error.strerror or error}") from error
     print(f"{shown(target)}: {pages} pages, {target.stat().st_size / 1e6:.1f} MB")
     return 0

@@ -5,8 +5,9 @@ The server, the watching of files and the reloading are those of sphinx-autobuil
 
 import contextlib
 import functools
-import hashlib
+import ipaddress
 import json
+import os
 import re
 import signal
 import socket
@@ -19,8 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from verified_book.commands.books import Book, CommandError, book_of, scratch, shown
+from verified_book.regular import digest_of
 
 _HOST = "127.0.0.1"
+_NAMED = re.compile(r"(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
+_USUAL_PORT = 80
 _PASSED_OVER = re.compile(r"\..*|_build|__pycache__|node_modules|.*~|.*\.sw[px]")
 
 
@@ -37,7 +41,7 @@ def watch(name: str, port: int, opens: bool) -> int:
             "watch needs sphinx-autobuild; run: python -m pip install 'verified-book[watch]'"
         ) from None
     given = Path(name)
-    if not given.exists():
+    if not os.path.exists(given):  # also where the name is too long
         raise CommandError(f"{name}: there is no such page or folder")
     path = given.resolve() if given.is_dir() else given.parent.resolve() / given.name
     book = book_of(path)
@@ -89,6 +93,7 @@ def _serve(book: Book, watched: list[Path], site: Path, address: str, rebuild: A
         routes=routes,
         # Compressed as by a host, so that one sees how long a page takes.
         middleware=[
+            Middleware(OnlyHere, address=address),
             Middleware(GZipMiddleware, minimum_size=500),
             Middleware(JavascriptInjectorMiddleware, ws_url=address),
         ],
@@ -96,6 +101,57 @@ def _serve(book: Book, watched: list[Path], site: Path, address: str, rebuild: A
     )
     host, _, port = address.partition(":")
     uvicorn.run(app, host=host, port=int(port), log_level="warning")
+
+
+class OnlyHere:
+    """Answers what a browser asks of this machine by its own name, and refuses all else.
+
+    Else a site that the author visits could read the book: its name may suddenly mean this machine,
+    and its scripts may open a websocket to any address.
+    """
+
+    def __init__(self, app: Any, address: str) -> None:
+        self._app, self._address = app, address
+        self._port = int(address.rpartition(":")[2])
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answers a request by the names in its headers `Host` and `Origin`."""
+        from starlette.responses import PlainTextResponse
+
+        if scope["type"] in ("http", "websocket") and (refused := self._refusal(scope["headers"])):
+            status, reason = refused
+            said = (
+                f"verified_book watch shows the book at http://{self._address} only, "
+                f"and {reason}. Remedy: open that address in a browser on this machine.\n"
+            )
+            await PlainTextResponse(said, status)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        """The status for a request that is refused, and why."""
+        hosts, origins = (
+            [value.decode("latin-1") for name, value in headers if name.lower() == wanted]
+            for wanted in (b"host", b"origin")
+        )
+        if len(hosts) != 1 or not self._is_here(hosts[0]):
+            return 400, f"the request was for {' and '.join(hosts)!a}"
+        for origin in origins:
+            scheme, _, host = origin.partition("://")
+            if scheme.lower() != "http" or not self._is_here(host):
+                return 403, f"the request was made by a page of {origin!a}"
+        return None
+
+    def _is_here(self, named: str) -> bool:
+        """Whether a host with its port is this server, as a browser on this machine names it."""
+        found = _NAMED.fullmatch(named)
+        if not found or int(found[3] or _USUAL_PORT) != self._port:
+            return False
+        host = found[1] or found[2]
+        try:
+            return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:  # the name of another host
+            return False
 
 
 def _rebuild(arguments: list[str], address: str, *, changed_paths: Sequence[Path]) -> None:
@@ -143,7 +199,7 @@ class Unchanged:
 
     def __call__(self, name: str) -> bool:
         """Whether a change of a file is to be passed over."""
-        path = Path(name).resolve()
+        path = Path(os.path.realpath(name))  # also of a link that leads to itself
         if path.is_dir() or path.is_relative_to(self._builds):
             return True
         roots = [root for root in self._watched if path.is_relative_to(root)]
@@ -151,7 +207,7 @@ class Unchanged:
         if any(map(_PASSED_OVER.fullmatch, parts)):
             return True
         try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest = digest_of(path)
         except OSError:  # it has gone
             digest = ""
         before = self._seen.get(name)

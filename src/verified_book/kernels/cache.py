@@ -4,8 +4,6 @@ jupyter-cache knows a page by its code alone. What a page has read lies next to 
 digest of those, so that a fresh clone with an old cache, a changed file and a damaged one are seen.
 """
 
-import json
-import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +19,8 @@ from sqlalchemy import Engine, event
 
 from verified_book.kernels import files
 from verified_book.kernels.files import PageFiles
+from verified_book.regular import holds, stamp_of
+from verified_book.sealed import read_sealed, write_sealed
 
 logger = logging.getLogger(__name__)
 
@@ -100,21 +100,18 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
 
 def read_sidecar(folder: Path) -> PageFiles:
     """What a cached page has read; an error if anything of it is damaged."""
-    text = (folder / _SIDECAR).read_bytes()
+    known: dict[str, Any] = dict(read_sealed(folder / _SIDECAR))
     if not (folder / "base.ipynb").is_file():
         raise ValueError("there are no outputs")
-    known: dict[str, Any] = json.loads(text)
-    if known.pop("outputs", None) != files.digest(folder / "base.ipynb"):
+    if not holds(folder / "base.ipynb", known.pop("outputs", None)):
         raise ValueError("the outputs are not those that were written")
     return PageFiles(**known)
 
 
 def write_sidecar(folder: Path, known: PageFiles) -> None:
     """Notes what a page has read next to its outputs."""
-    content = {"outputs": files.digest(folder / "base.ipynb"), **asdict(known)}
-    scratch = folder / f"{_SIDECAR}.{os.getpid()}"
-    scratch.write_text(json.dumps(content), encoding="utf-8")
-    scratch.replace(folder / _SIDECAR)  # whole or not at all
+    content = {"outputs": stamp_of(folder / "base.ipynb"), **asdict(known)}
+    write_sealed(folder / _SIDECAR, content)
 
 
 def update_sidecar(app: Sphinx, docname: str) -> None:

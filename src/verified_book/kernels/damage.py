@@ -11,6 +11,8 @@ from urllib.request import pathname2url
 from jupyter_cache.cache.db import DB_NAME, OrmBase, create_db
 from sphinx.util import logging
 
+from verified_book.regular import open_regular
+
 logger = logging.getLogger(__name__)
 
 
@@ -57,6 +59,10 @@ def _mend(folder: Path) -> None:
 
 def _damage_of(database: Path) -> str | None:
     """What is wrong with a database, if anything is."""
+    try:
+        open_regular(database).close()
+    except OSError as error:
+        return str(error.strerror)
     address = f"file:{pathname2url(str(database))}?mode=rw"
     try:
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=60)) as connection:

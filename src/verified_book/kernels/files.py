@@ -5,7 +5,6 @@ has changed. Names are relative to the book's folder, with slashes.
 """
 
 import glob
-import hashlib
 import json
 import posixpath
 from collections.abc import Iterable
@@ -18,6 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
+
+from verified_book.regular import digest_of
 
 logger = logging.getLogger(__name__)
 
@@ -75,8 +76,7 @@ def matches(source: Path, pattern: str) -> list[str]:
 def digest(path: Path) -> str:
     """What tells one state of a file from another."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of(path)
     except IsADirectoryError:
         return "folder"
     except OSError as error:

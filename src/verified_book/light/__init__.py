@@ -30,14 +30,13 @@ _THEME = """\
 def lighten(app: "Sphinx", exception: Exception | None) -> None:
     """Rewrites the pages of the site, and what they load."""
     from verified_book.light import formulas, markup, scripts, search, stylesheets
+    from verified_book.regular import text_of_site
 
     if exception is not None or app.builder.format != "html":
         return
     site = Path(app.outdir)
     files = sorted(site.rglob("*.html"))
-    pages = {
-        file: file.read_text(encoding="utf-8") for file in files if "_static" not in file.parts
-    }
+    pages = {file: text_of_site(file) for file in files if "_static" not in file.parts}
     before = dict(pages)
     markup.shorten(pages, site / "_static")
     formulas.typeset(pages, site)

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from verified_book.flat_names import flat_name
+
 if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
@@ -77,7 +79,7 @@ def set_apart(
         if len(data) <= app.config.verified_book_live_inline:
             return found[0]
         number += 1
-        name = f"_static/live_data/{pagename.replace('/', '-')}-{number}.js"
+        name = f"_static/live_data/{flat_name(pagename)}-{number}.js"
         file = Path(app.outdir, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"VerifiedBook.arrived={data};\n", encoding="utf-8")

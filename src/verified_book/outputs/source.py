@@ -1,5 +1,6 @@
 """The source of the page that is being read, as it was when it was parsed."""
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -11,10 +12,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.directives.other import Include
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
 
 from verified_book import accepting
 from verified_book.records import Failure, FileAsRead, record_of
+from verified_book.regular import read_regular
 
+#: Bytes of a page at most: more than any that its authors can push to a usual host.
+MOST = 2**28
+_WIDE = ("utf-16", "utf-32")  # in which most characters have a byte that is 0
 _KEY = "verified_book_source"
 _PART = "verified_book_included_part"
 # What Python takes for line breaks and Markdown, reStructuredText and editors do not.
@@ -122,8 +128,37 @@ def odd_line_breaks(app: Sphinx) -> list[Failure]:
     return failures
 
 
+class PageFileError(SphinxError):
+    """A page is no text that could be read."""
+
+    category = "Page"
+
+
+def check_files(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Refuses pages that are no texts, before Sphinx waits for what a pipe never says."""
+    paths = [Path(env.doc2path(docname)) for docname in docnames]
+    reasons = [reason for path in paths if (reason := _why_no_text(app, path))]
+    if reasons:
+        raise PageFileError("\n".join(reasons))
+
+
+def _why_no_text(app: Sphinx, path: Path) -> str | None:
+    try:
+        data = read_regular(path, most=MOST)
+    except OSError as error:
+        remedy = "put a page in its place, or exclude it in the configuration"
+        return f"{path}: {error.strerror}. Remedy: {remedy}"
+    place = data.find(b"\0")
+    if place < 0 or codecs.lookup(app.config.source_encoding).name.startswith(_WIDE):
+        return None
+    line = data.count(b"\n", 0, place) + 1
+    return f"{path}:{line}: this is no text, it has a NUL character. Remedy: mend or exclude it"
+
+
 def setup(app: Sphinx) -> None:
     """Reads along, after every other extension."""
+    # Once it is known which pages are read.
+    app.connect("env-before-read-docs", check_files, priority=1100)
     app.connect("source-read", remember, priority=999)
     if accepting.is_on():  # since Sphinx reads included files in another way where it is used
         app.connect("include-read", remember_included, priority=999)

@@ -42,8 +42,10 @@ def leave_out(app: "Sphinx", exception: Exception | None) -> None:
     """Takes out of the pages what is there to be printed, and is not printed with this style."""
     if exception is not None or app.builder.format != "html":
         return
+    from verified_book.regular import text_of_site
+
     for page in Path(app.outdir).rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
+        text = text_of_site(page)
         if (shorter := _ABOVE.sub("", text)) != text:
             page.write_text(shorter, encoding="utf-8")
 

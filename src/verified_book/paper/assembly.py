@@ -9,7 +9,9 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup, Tag
 
+from verified_book.flat_names import flat_name
 from verified_book.paper import STYLE
+from verified_book.regular import text_of_site
 
 _NOT_PRINTED = ".headerlink, script, button, form, nav, .toctree-wrapper, .book-pdf"
 _SOURCES = "details.hide:not([open])"
@@ -116,7 +118,7 @@ def assemble(site: Path, folds: bool = True) -> Assembled:
 
 
 def _read(file: Path) -> BeautifulSoup:
-    return BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
+    return BeautifulSoup(text_of_site(file), "html.parser")
 
 
 def _in_order(first: BeautifulSoup, site: Path) -> Iterator[tuple[str, str]]:
@@ -136,7 +138,7 @@ def _in_order(first: BeautifulSoup, site: Path) -> Iterator[tuple[str, str]]:
 
 
 def _key(name: str) -> str:
-    return name.removesuffix(".html").replace("/", "-")
+    return flat_name(name.removesuffix(".html"))
 
 
 def _described(site: Path, names: list[str]) -> dict[str, str]:
@@ -144,7 +146,7 @@ def _described(site: Path, names: list[str]) -> dict[str, str]:
     return {
         _path(name, str(link["href"])): name
         for name in names
-        if f'class="{_LISTED}' in (site / name).read_text(encoding="utf-8")
+        if f'class="{_LISTED}' in text_of_site(site / name)
         for link in _read(site / name).select(_OBJECTS)
     }
 

@@ -17,6 +17,7 @@ from pypdf.generic import IndirectObject
 
 from verified_book.commands.books import CommandError
 from verified_book.paper.assembly import Assembled, Section, assemble
+from verified_book.regular import text_of_site
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FOOTER = (
@@ -141,7 +142,7 @@ def _finish(printed: bytes, book: Assembled, pages: dict[str, int], target: Path
 def offer(site: Path, target: Path, pages: int) -> None:
     """Links the first page to the PDF, if it is in the site; a link of before goes."""
     start = site / "index.html"
-    text = _OFFERED.sub("", start.read_text(encoding="utf-8"))
+    text = _OFFERED.sub("", text_of_site(start))
     if target.resolve().is_relative_to(site.resolve()):
         address = html.escape(target.resolve().relative_to(site.resolve()).as_posix())
         size = f"{pages} pages, {target.stat().st_size / 1e6:.1f} MB"

@@ -28,6 +28,7 @@ def write_data(app: "Sphinx", exception: Exception | None) -> None:
     """Writes what the search looks into."""
     from verified_book.made_pages import pages_of_objects
     from verified_book.reading import reading_order
+    from verified_book.regular import text_of_site
     from verified_book.search.entries import entries_of_claims, entries_of_page
 
     if exception is not None or app.builder.format != "html":
@@ -37,7 +38,7 @@ def write_data(app: "Sphinx", exception: Exception | None) -> None:
     for name in [*reading_order(app.env), *pages_of_objects(app.env)]:
         file = site / app.builder.get_target_uri(name)
         if file.is_file():
-            found = entries_of_page(file.read_text(encoding="utf-8"))
+            found = entries_of_page(text_of_site(file))
             if name in app.env.titles:
                 title = app.env.titles[name].astext()
             else:  # its name stands twice, as the title and with what is said of it
@@ -46,7 +47,7 @@ def write_data(app: "Sphinx", exception: Exception | None) -> None:
             entries += [[len(pages) - 1, *entry] for entry in found]
     claims = site / "claims.json"
     if claims.is_file():
-        published = json.loads(claims.read_text(encoding="utf-8"))["claims"]
+        published = json.loads(text_of_site(claims))["claims"]
         places = {page: index for index, (page, _) in enumerate(pages)}
         entries += entries_of_claims(published, places)
     data = {

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.verified_book.hostile import NO_FILES
 from verified_book.accepting import files
 from verified_book.accepting.spans import Refusal
 
@@ -291,3 +292,9 @@ def test_an_output_that_the_encoding_cannot_write_is_refused():
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path):
     with pytest.raises(Refusal, match="it has gone"):
         files.read(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_what_is_named_as_a_leftover_and_is_no_file_keeps_nobody_waiting(tmp_path: Path, kind: str):
+    NO_FILES[kind](tmp_path / ".verified-book-0123456789abcdef.tmp")
+    files.remove_leftovers(tmp_path)

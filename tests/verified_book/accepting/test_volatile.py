@@ -1,7 +1,9 @@
 """What differs from run to run is named, and masked after two runs."""
 
+import random
 import sys
 from datetime import date
+from difflib import SequenceMatcher
 
 import pytest
 from hypothesis import given, settings
@@ -71,11 +73,11 @@ def test_what_will_not_differ_is_not_named(line: str):
 def test_folders_of_this_machine_are_named_and_masked(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setattr(sys, "prefix", "/opt/python")
-    names = folders("/work/book")
-    assert {"/work/book", "/home/me", "/opt/python"} <= set(names)
-    line = "'/work/book/data', /opt/python, /work/book-b /x/work/book, /home/me/a /home/mean"
-    assert list(kinds_in("/work/book/a", names)) == ["a folder of this machine"]
-    masked = "'.../data', ..., /work/book-b /x/work/book, .../a /home/mean"
+    names = folders("/srv/book")
+    assert {"/srv/book", "/home/me", "/opt/python"} <= set(names)
+    line = "'/srv/book/data', /opt/python, /srv/book-b /x/srv/book, /home/me/a /home/mean"
+    assert list(kinds_in("/srv/book/a", names)) == ["a folder of this machine"]
+    masked = "'.../data', ..., /srv/book-b /x/srv/book, .../a /home/mean"
     assert without_places(line, names) == masked
 
 
@@ -86,7 +88,7 @@ def test_a_book_below_the_home_is_masked_whole(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_where_there_is_no_folder_nothing_is_masked():
-    names = folders("/work/book")
+    names = folders("/srv/book")
     assert without_places("a/b", names) == without_places("a/b", ()) == "a/b"
     assert "/" not in folders("/")
 
@@ -160,3 +162,22 @@ def test_a_mask_agrees_with_both(first: str, second: str):
         assert not is_vacuous(masked)
         assert agree(masked, first)
         assert agree(masked, second)
+
+
+@pytest.mark.parametrize("words", [20, 400, 3000])
+@pytest.mark.parametrize("between", [" ", "\n", ""])
+def test_long_outputs_are_not_matched_in_cubic_time(monkeypatch, words: int, between: str):
+    matched = []
+
+    class Counted(SequenceMatcher):
+        def __init__(self, junk: None, first: list[str], second: list[str], popular: bool) -> None:
+            matched.append((len(first) * len(second), popular))
+            super().__init__(junk, first, second, popular)
+
+    monkeypatch.setattr(volatile, "SequenceMatcher", Counted)
+    rng = random.Random(words)
+    first, second = (between.join(str(rng.random()) for _ in range(words)) for _ in range(2))
+    if text := mask_lines(f"{first}\nend", f"{first}\nend", f"{second}\nend"):
+        assert agree(text, f"{first}\nend")
+        assert agree(text, f"{second}\nend")
+    assert all(pairs <= (1_000_000 if popular else 100_000) for pairs, popular in matched)

@@ -3,11 +3,16 @@
 import html
 import re
 import zlib
+from types import SimpleNamespace
 
 import pytest
 from sphinx.util.inventory import InventoryFile
 
 from tests.verified_book.books import sphinx_build, words
+from tests.verified_book.hostile import DAMAGES, flipped
+from verified_book.api import pages
+from verified_book.made_pages import MADE
+from verified_book.sealed import write_sealed
 
 pytestmark = pytest.mark.xdist_group("light")
 
@@ -226,6 +231,41 @@ def test_a_build_without_a_change_leaves_the_search_whole(tmp_path):
     ]
     assert "sub/layers.Norm.html" in found[0]
     assert found[1] == found[0]
+
+
+def test_what_is_known_of_the_pages_is_made_anew_where_it_is_damaged(tmp_path):
+    first = sphinx_build(tmp_path, CONF, PAGES)
+    record = first.site / ".doctrees" / MADE
+    whole = record.read_bytes()
+    index = (first.site / "_static/verified_book_search_data.js").read_text()
+    for name in ("half", "another form", "a pipe", "a link to nothing"):
+        DAMAGES[name](record)
+        again = sphinx_build(tmp_path, CONF, {})
+        assert record.read_bytes() == whole
+        assert (again.site / "_static/verified_book_search_data.js").read_text() == index
+        assert f"{MADE} is damaged: the pages of all objects are written again" in again.log
+        assert again.pages.keys() == first.pages.keys()
+
+
+def test_no_page_goes_that_a_damaged_record_names(tmp_path):
+    record, page = tmp_path / MADE, tmp_path / "page.html"
+    page.touch()
+    builder = SimpleNamespace(name="html", get_outfilename=lambda name: tmp_path / f"{name}.html")
+    env = SimpleNamespace(doctreedir=tmp_path, found_docs={"api"})
+    config = SimpleNamespace(verified_book_api=["api"])
+    app = SimpleNamespace(doctreedir=tmp_path, builder=builder, env=env, config=config)
+    write_sealed(record, ["qage"])
+    for data in flipped(record.read_bytes(), most=2000):
+        record.write_bytes(data)
+        pages._remove_former(app, {"api.made"})
+        assert page.exists()
+    assert pages.outdated(app, env) == []
+    record.write_text('["page"]')
+    assert pages.outdated(app, env) == ["api"]
+    assert pages.outdated(app, env) == ["api"]  # until they are written
+    pages._remove_former(app, {"api.made"})
+    assert page.exists()
+    assert pages.outdated(app, env) == []
 
 
 @pytest.mark.parametrize("builder", ["dirhtml", "singlehtml"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.commands.conftest import DIFFERENCE, GREEN, RED, Command, write
+from tests.verified_book.hostile import DAMAGES, NO_FILES, NO_TEXTS
 from verified_book.commands import books, cli, running
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
@@ -299,3 +300,51 @@ def test_blocks_of_a_page_that_is_not_run_are_warned_of_by_a_name(
     assert said.status == 0
     warned = "1 expected block(s) not checked, since the page is not executed" in said.err
     assert warned is not suppressed
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_a_page_that_is_no_file_is_told_at_once(command: Command, tmp_path: Path, kind: str):
+    write(tmp_path, {"docs/conf.py": "", "docs/index.md": RED, "alone/red.md": RED})
+    page, alone = tmp_path / "docs/page.md", tmp_path / "alone/page.md"
+    NO_FILES[kind](page)
+    if kind in ("a folder", "a link to nothing", "a link to itself"):  # which are no pages
+        assert command("check", "docs").status == 1
+        return
+    NO_FILES[kind](alone)
+    for name, status in {"docs": 2, "docs/page.md": 2, "docs/index.md": 1, "alone": 1}.items():
+        said = command("check", name)
+        # Of a folder in no book those are pages that look like some.
+        status = 2 if (kind, name) == ("a gigabyte of zeros", "alone") else status
+        assert said.status == status, name
+        if status == 2:
+            assert "Remedy: put a page in its place, or exclude it in the configuration" in said.err
+            assert said.err.count("\n") == 1
+
+
+@needs_jupyter_book
+@pytest.mark.parametrize("name", ["_config.yml", "_toc.yml"])
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_configuration_is_told_in_a_sentence(tmp_path: Path, kind: str, name: str):
+    write(tmp_path, {"_config.yml": "title: A book\n", "_toc.yml": "root: index\n"})
+    DAMAGES[kind](tmp_path / name)
+    try:
+        found = books._configuration_of_jupyter_book(tmp_path)
+    except books.CommandError as error:
+        assert name in str(error)  # noqa: PT017  # some damage leaves settings
+        assert "\n" not in str(error)  # noqa: PT017
+    else:
+        assert kind in ("half", "another form")
+        assert isinstance(found, dict)
+
+
+@pytest.mark.parametrize("kind", NO_TEXTS)
+def test_a_damaged_conf_py_is_told_in_a_sentence(command: Command, tmp_path: Path, kind: str):
+    write(tmp_path, {"docs/conf.py": "project = '1'\n" * 9, "docs/index.rst": GREEN})
+    NO_TEXTS[kind](tmp_path / "docs/conf.py")
+    said = command("check", "docs/index.rst")
+    if kind in ("nothing", "half", "a number"):  # which are Python
+        assert said.status == 0
+    else:
+        assert said.status == 2
+        assert "Configuration error" in said.err
+        assert "Traceback" not in said.err

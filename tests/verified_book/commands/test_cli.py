@@ -1,6 +1,8 @@
 """The command line teaches, and what it prints suits where it prints it."""
 
 import io
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,76 @@ def test_a_wrong_call_exits_with_2(command: Command, arguments: list[str], messa
 
 def test_the_version(command: Command):
     assert command("--version").out == f"verified_book {__version__}\n"
+
+
+NUMBERS = {
+    "-1": "-1 is less than {}",
+    "1e300": "'1e300' is no whole number",
+    "NaN": "'NaN' is no whole number",
+    "1.5": "'1.5' is no whole number",
+    "": "'' is no whole number",
+    str(2**64): f"{2**64} is more than {{}}",
+    "9" * 5000: "is no whole number",
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:20])
+@pytest.mark.parametrize(
+    ("option", "least", "most"),
+    [("check page.md --jobs", 1, 1024), ("accept page.md -j", 1, 1024), ("watch --port", 0, 65535)],
+)
+def test_a_number_that_none_can_be_is_refused(
+    command: Command, option: str, least: int, most: int, number: str
+):
+    *words, name = option.split()
+    said = command(*words, f"{name}={number}" if name.startswith("--") else f"{name}{number}")
+    if (number, name) == ("", "-j"):  # which then stands for itself
+        assert "expected one argument" in said.err
+    else:
+        bound = most if number == str(2**64) else least
+        assert NUMBERS[number].format(bound) in said.err
+    assert said.status == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["check", ""], ["accept", "page.md", ""], ["check", "--json", "", "page.md"]),
+        *(["watch", ""], ["pdf", ""], ["pdf", "site", "--out", ""]),
+        *(["notebooks", "", "lab"], ["notebooks", "book", ""]),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_name_is_refused(command: Command, arguments: list[str]):
+    said = command(*arguments)
+    assert said.status == 2
+    assert "it is empty; name a file or a folder, `.` for this one" in said.err
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 5000, "a\nb", "-", "\0"], ids=["long", "two lines", "-", "NUL"]
+)
+@pytest.mark.parametrize("words", ["check", "watch", "pdf"])
+def test_a_name_of_nothing_is_refused(command: Command, monkeypatch, words: str, name: str):
+    monkeypatch.setitem(sys.modules, "sphinx_autobuild", sys)
+    said = command(words, name)
+    assert said.status == 2
+    assert re.search("there is no such|File name too long", said.err)
+    assert "Traceback" not in said.err
+
+
+def test_results_that_cannot_be_written(command: Command, tmp_path: Path, monkeypatch):
+    write(tmp_path, {"page.md": "# No cells\n"})
+    monkeypatch.setattr(running, "run", lambda *options: running.Outcome())
+    for page in ("page.md", "none.md"):
+        said = command("check", page, "--json", str(tmp_path))
+        assert said.status == 2
+        assert "Traceback" not in said.err
+    said = command("check", "page.md", "--json", str(tmp_path))
+    assert said.err == (
+        f"verified_book: {tmp_path}: the results cannot be written there: Is a directory; "
+        "name another file\n"
+    )
 
 
 def test_every_option_is_listed(command: Command):

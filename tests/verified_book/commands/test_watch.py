@@ -14,11 +14,12 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.verified_book.commands.conftest import RED, Command, write
+from tests.verified_book.hostile import NEVER_READ
 from verified_book.commands import watching
 from verified_book.commands.books import Book, CommandError
 
@@ -60,6 +61,17 @@ def test_what_says_the_same_as_before_starts_no_build(tmp_path: Path):
     Path(page).unlink()
     assert not unchanged(page)
     assert unchanged(str(tmp_path / "folder"))
+
+
+@pytest.mark.parametrize("kind", NEVER_READ)
+def test_what_is_no_file_starts_one_build_at_most(tmp_path: Path, kind: str):
+    unchanged = watching.Unchanged([tmp_path], tmp_path / "_build")
+    page = tmp_path / "page.md"
+    page.write_text("one")
+    assert not unchanged(str(page))
+    NEVER_READ[kind](page)
+    assert unchanged(str(page)) == (kind == "a folder")
+    assert unchanged(str(page))
 
 
 @pytest.mark.parametrize(
@@ -229,6 +241,113 @@ def test_a_build_that_goes_on_is_told_to_end(times: int):
     process = Stubborn(times)
     watching._end(process)
     assert process.told == [signal.SIGINT, signal.SIGTERM][:times]
+
+
+def served(tmp_path: Path, monkeypatch) -> Any:
+    """The application that shows a folder at port 8000."""
+    pytest.importorskip("sphinx_autobuild")
+    found: list[Any] = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **options: found.append(app))
+    book = Book(tmp_path, "page", "")
+    watching._serve(book, [tmp_path], tmp_path, "127.0.0.1:8000", lambda **paths: None)
+    return found[0]
+
+
+def answered(app: Any, kind: str, path: str, headers: list[tuple[str, str]]) -> tuple[str, str]:
+    """How an application answers a request: its status, or that it accepts; and what it says."""
+    scope = {
+        "type": kind,
+        "method": "GET",
+        "path": path,
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+        "extensions": {"websocket.http.response": {}},
+    }
+    asked = iter([{"type": f"{kind}.{'connect' if kind == 'websocket' else 'request'}"}])
+    said: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        if (message := next(asked, None)) is not None:
+            return message
+        if kind == "http":
+            await asyncio.Event().wait()  # it stays connected until it has all
+        return {"type": "websocket.disconnect", "code": 1000}
+
+    async def send(message: dict[str, Any]) -> None:
+        said.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    first = said[0]
+    status = str(first["status"]) if "status" in first else first["type"].partition(".")[2]
+    return status, b"".join(message.get("body", b"") for message in said).decode()
+
+
+HERE = [("host", "localhost:8000")]
+FROM_HERE = [*HERE, ("origin", "http://127.0.0.1:8000")]
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (HERE, ""),
+        (FROM_HERE, ""),
+        ([("host", "127.0.0.1:8000")], ""),
+        ([("host", "127.0.0.2:8000")], ""),
+        ([("host", "[::1]:8000")], ""),
+        ([("host", "LocalHost:8000"), ("origin", "http://LOCALHOST:8000")], ""),
+        ([], "400"),
+        ([("host", "")], "400"),
+        ([("host", "evil.example:8000")], "400"),
+        ([("host", "evil.example:8000"), ("origin", "http://localhost:8000")], "400"),
+        ([("host", "localhost.evil.example:8000")], "400"),
+        ([("host", "127.0.0.1.evil.example:8000")], "400"),
+        ([("host", "localhost@evil.example:8000")], "400"),
+        ([("host", "192.168.0.7:8000")], "400"),
+        ([("host", "localhost")], "400"),
+        ([("host", "localhost:8001")], "400"),
+        ([("host", "localhost:80000")], "400"),
+        ([("host", "localhost:8000/evil")], "400"),
+        ([("host", "[::1")], "400"),
+        ([("host", "\xff:8000")], "400"),
+        ([*HERE, ("host", "evil.example:8000")], "400"),
+        ([*HERE, ("origin", "http://evil.example")], "403"),
+        ([*HERE, ("origin", "http://evil.example:8000")], "403"),
+        ([*HERE, ("origin", "http://localhost:8001")], "403"),
+        ([*HERE, ("origin", "http://localhost")], "403"),
+        ([*HERE, ("origin", "https://localhost:8000")], "403"),
+        ([*HERE, ("origin", "null")], "403"),
+        ([*HERE, ("origin", "")], "403"),
+        ([*HERE, ("origin", "http://[::1")], "403"),
+        ([*FROM_HERE, ("origin", "http://evil.example")], "403"),
+    ],
+)
+def test_other_names_and_sites_are_refused(
+    tmp_path: Path, monkeypatch, kind: str, headers: list[tuple[str, str]], status: str
+):
+    (tmp_path / "index.html").write_text("the book")
+    path = "/websocket-reload" if kind == "websocket" else "/index.html"
+    found, text = answered(served(tmp_path, monkeypatch), kind, path, headers)
+    if status:
+        assert found == status
+        assert text.startswith("verified_book watch shows the book at http://127.0.0.1:8000 only")
+        assert "the book" not in text.partition("only")[2]
+    else:
+        assert found == ("accept" if kind == "websocket" else "200")
+
+
+def test_the_usual_port_of_a_browser_is_not_said(tmp_path: Path):
+    def first(port: int, **headers: str) -> str:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await send({"status": 200})
+
+        named = [(name, value) for name, value in headers.items()]
+        return answered(watching.OnlyHere(app, f"127.0.0.1:{port}"), "http", "/", named)[0]
+
+    assert first(80, host="localhost", origin="http://localhost") == "200"
+    assert first(80, host="localhost:80") == "200"
+    assert first(443, host="localhost") == "400"
 
 
 def test_the_address_of_a_page_by_itself_leads_to_it(tmp_path: Path, monkeypatch):

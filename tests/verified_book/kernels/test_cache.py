@@ -15,9 +15,11 @@ from jupyter_cache.cache.db import NbCacheRecord, create_db
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from tests.verified_book.hostile import DAMAGES as HOSTILE
+from tests.verified_book.hostile import NO_FILES, flipped
 from tests.verified_book.kernels.builds import Book, app_for
 from verified_book.kernels import damage, declare_files, files
-from verified_book.kernels.cache import BookCache
+from verified_book.kernels.cache import BookCache, read_sidecar, write_sidecar
 from verified_book.kernels.damage import usable_cache
 from verified_book.kernels.files import PageFiles
 
@@ -49,6 +51,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a folder": into_folder,
     "a link to nothing": lambda path: (path.unlink(), path.symlink_to("/nowhere/at/all")),
     "of another version": without_tables,
+    **NO_FILES,
 }
 
 
@@ -264,6 +267,11 @@ OUTPUTS: dict[str, Callable[[Path], object]] = {
     "of others": lambda folder: (folder / "verified_book.json").unlink(),
     "an empty folder": lambda folder: (shutil.rmtree(folder), folder.mkdir()),
     "no folder": shutil.rmtree,
+    **{
+        f"{name}: {kind}": lambda folder, name=name, damage=damage: damage(folder / name)
+        for name, damages in {"verified_book.json": HOSTILE, "base.ipynb": NO_FILES}.items()
+        for kind, damage in damages.items()
+    },
 }
 
 
@@ -276,13 +284,29 @@ def test_damaged_outputs_are_not_served_and_are_replaced(
     OUTPUTS[kind](folder)
     assert not is_served(cache)
     told = ["sub/page: its outputs in the cache were damaged; it runs anew"]
-    unknown = ("of others", "an empty folder", "no folder")
+    unknown = ("of others", "an empty folder", "no folder", "verified_book.json: a link to nothing")
     assert caplog.messages == ([] if kind in unknown else told)
     known = PageFiles("sub", [], ["sub/data.txt"], {})
     now = known.with_patterns(Path(cache.app.srcdir), [])
     files.pages(cache.app.env)["sub/page"] = now
     cache.cache_notebook_bundle(CacheBundleIn(notebook(), "sub/page.md"), False, True)
     assert is_served(cache)
+
+
+@pytest.mark.parametrize("name", ["verified_book.json", "base.ipynb"])
+def test_with_one_bit_flipped_outputs_are_served_as_they_were_or_not_at_all(
+    cache: BookCache, name: str
+):
+    (folder,) = Path(cache.path, "executed").iterdir()
+    late = read_sidecar(folder).with_patterns(Path(cache.app.srcdir), ["nothing/yet/*.csv"])
+    write_sidecar(folder, late)
+    known, whole = read_sidecar(folder), (folder / name).read_bytes()
+    for data in flipped(whole, most=400):
+        (folder / name).write_bytes(data)
+        try:
+            assert read_sidecar(folder) == known
+        except ValueError:
+            pass  # it runs anew
 
 
 def test_a_cache_that_breaks_while_the_book_is_built(tmp_path: Path):

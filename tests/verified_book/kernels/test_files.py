@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from docutils.core import publish_doctree
 
+from tests.verified_book.hostile import NEVER_READ
 from tests.verified_book.kernels.builds import Book, app_for
 from verified_book.kernels import files, opened_files, read_files
 from verified_book.kernels.files import PageFiles, digest, matches, pattern_from
@@ -265,3 +266,13 @@ def test_a_log_that_breaks_off(tmp_path: Path):
     )
     assert files.read_log(log) == ({"a": [1, 2], "b": None}, {"b", "c"})
     assert files.read_log(None) == files.read_log(tmp_path / "none") == ({}, set())
+
+
+@pytest.mark.parametrize("kind", NEVER_READ)
+def test_what_a_cell_has_opened_and_is_no_file_has_a_state(tmp_path: Path, kind: str):
+    NEVER_READ[kind](path := tmp_path / "data")
+    state = files.digest(path)
+    assert files.digest(path) == state
+    path.rmdir() if kind == "a folder" else path.unlink()
+    path.write_text("a file")
+    assert files.digest(path) != state

@@ -7,6 +7,7 @@ import pytest
 from pypdf import PdfReader
 
 from tests.verified_book.books import sphinx_build
+from tests.verified_book.hostile import DAMAGES
 from verified_book.commands import cli
 from verified_book.paper import assembly, pdf
 
@@ -127,6 +128,23 @@ def test_ids_of_pages_do_not_collide(built):
     assert len(ids) == len(set(ids))
 
 
+def test_pages_of_like_names_keep_their_ids(tmp_path):
+    names = ["index", "a/b", "a-b", "a/b/c", "a-b/c", "a/b-c"]
+    links = "".join(f'<a class="reference internal" href="{name}.html">.</a>' for name in names)
+    for name in names:
+        page = tmp_path / f"{name}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        text = f'<h1>{name}</h1><section id="x"><h2>{name}</h2></section>'
+        page.write_text(f'<nav class="bd-links">{links}</nav><article>{text}</article>')
+    book = assembly.assemble(tmp_path)
+    places = [(chapter.anchor, chapter.sections[0].anchor) for chapter in book.chapters]
+    assert len({*places}) == len(places) == len(names)
+    page = assembly.BeautifulSoup(book.page, "html.parser")
+    for (start, section), name in zip(places, names, strict=True):
+        assert [tag.h1.get_text().split()[-1] for tag in page.find_all(id=start)] == [name]
+        assert [tag.h2.get_text().split()[-1] for tag in page.find_all(id=section)] == [name]
+
+
 def test_the_first_page_offers_it_where_it_was_made(site, capsys, monkeypatch):
     monkeypatch.setattr(pdf, "write", lambda site, target, folds: target.write_bytes(b"x" * 5) + 7)
     before = site.joinpath("index.html").read_text()
@@ -151,6 +169,28 @@ def test_without_chapters_it_says_so(tmp_path, capsys):
     tmp_path.joinpath("index.html").write_text("<article></article>")
     assert cli.main(["pdf", str(tmp_path)]) == 2
     assert "lists no chapters" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["index.html", "second.html"])
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_page_is_named(site, monkeypatch, capsys, kind, name):
+    DAMAGES[kind](site / name)
+    monkeypatch.setattr(pdf, "_page", lambda site, book: pytest.skip("what is left can be printed"))
+    assert cli.main(["pdf", str(site)]) == 2
+    assert f"{site / name}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["", "index.html/a.pdf"])
+def test_a_place_that_cannot_be_written_is_named(site, monkeypatch, capsys, target):
+    monkeypatch.setattr(pdf, "_page", lambda site, book: _nothing())
+    monkeypatch.setattr(pdf, "_print", lambda page: b"")
+    monkeypatch.setattr(pdf, "PdfReader", lambda file: None)
+    monkeypatch.setattr(pdf, "_pages_of", lambda reader: {})
+    monkeypatch.setattr(
+        pdf, "_finish", lambda printed, book, pages, file: file.write_bytes(b"") or 1
+    )
+    assert cli.main(["pdf", str(site), "--out", str(site / target)]) == 2
+    assert capsys.readouterr().err.startswith(f"verified_book: {site}")
 
 
 def test_without_chromium_it_says_so(built, tmp_path, monkeypatch, capsys):
