@@ -15,7 +15,8 @@ def kernels(dtype: torch.dtype, positions: int) -> AbstractContextManager[None]:
     """Chooses the kernels for the products of so many positions.
 
     oneDNN rearranges a weight in bfloat16 at every product; torch's own kernel for a single row
-    reads it as it is, at the speed of the memory.
+    reads it as it is, at the speed of the memory. In a graph that torch compiles or exports the
+    compiler chooses.
 
     Args:
         dtype: That of the products.
@@ -24,6 +25,8 @@ def kernels(dtype: torch.dtype, positions: int) -> AbstractContextManager[None]:
     Returns:
         A context in which the kernels are chosen, for the whole process.
     """
+    if torch.compiler.is_compiling():
+        return nullcontext()
     return _without_onednn() if dtype == torch.bfloat16 and positions == 1 else nullcontext()
 
 

@@ -217,6 +217,10 @@ def ready_for_inference(
     * `torch.int8`: by FBGEMM or what torch has in its place: each column of a weight is rounded
       to 127 steps to either side of 0, each input of a product to 128 steps.
 
+    In float32 and bfloat16 the model compiles to one graph and exports, with torch's own products.
+    The weights that FBGEMM packs are in no graph: `torch.compile` breaks it at each of them, and
+    `torch.export` cannot hold them.
+
     The last two are dynamic quantization, which torch 2.13 still has and will remove. Its
     successor, torchao, is a package of its own; on a CPU it is slower than float32 unless the model
     is compiled.

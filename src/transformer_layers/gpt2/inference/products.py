@@ -21,7 +21,8 @@ class Float32Product(nn.Module):
     A single row takes as long as reading the weight does, and the library that torch multiplies
     with (MKL, on most machines) reads it with one thread. So the weight is cut into as many
     matrices as there are threads, which a batched product shares out. Several rows take as long as
-    multiplying does, at which oneDNN is faster, on some processors by a factor of two.
+    multiplying does, at which oneDNN is faster, on some processors by a factor of two. In a graph
+    that torch compiles or exports it is torch's own product, for which the compiler chooses.
 
     Args:
         weight: Shape `(in_features, out_features)`.
@@ -58,6 +59,8 @@ class Float32Product(nn.Module):
 
     def forward(self, x: Float[Tensor, "... in_features"]) -> Float[Tensor, "... out_features"]:
         """Maps the last axis of `x`."""
+        if torch.compiler.is_compiling():  # a packed weight has no values that a graph could hold
+            return nn.functional.linear(x, self.weight.T, self.bias)
         in_features, out_features = self.weight.shape
         if x.numel() == in_features:
             row = x.reshape(1, 1, in_features).expand(len(self.sliced_weight), 1, in_features)

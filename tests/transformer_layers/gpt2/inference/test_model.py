@@ -307,6 +307,22 @@ def test_can_be_copied(dtype):
     assert twin.error == ready.error
 
 
+# Graphs
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_compiles_to_one_graph_and_exports(dtype):
+    ready = ready_for_inference(random_model(), dtype)
+    torch.compiler.reset()
+    compiled = torch.compile(ready, fullgraph=True, backend="aot_eager")
+    for shape in ((2, 7), (1, 1)):
+        ids = random_ids(*shape)
+        exported = torch.export.export(ready, (ids,)).module()
+        for graph in (compiled, exported):
+            assert relative_error(graph(ids), ready(ids)) <= TOLERANCES[dtype]
+
+
 # The error
 
 
