@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer_layers import GPT2
+from transformer_layers.gpt2.files import read_checkpoint
 from transformer_training import state as states
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate
@@ -138,15 +139,19 @@ class Run:
     def go_on(self) -> None:
         """Takes up the last state that was saved, if one was, and says what is about to be done."""
         config, first = self.config, self.ranks.rank == 0
-        found, damaged = states.load(self.out / "checkpoints", self.fixed)
+        found, damaged = states.load(self.out / "checkpoints", self.fixed, keeper=first)
+        if first:
+            for sentence in damaged:
+                say(f"a checkpoint is left out: {sentence}")
         if found is not None:
             self.step, self.best = found.step, found.best
             self._put(found.tensors)
+            if self.ranks.any(first and self._best_is_lost()):
+                self.best = None
         if not first:
             return
-        for sentence in damaged:
-            say(f"a checkpoint is left out: {sentence}")
-        (self.out / "config.toml").write_text(config.to_toml(), encoding="utf-8")
+        with states.replacing(self.out / "config.toml") as aside:
+            aside.write_text(config.to_toml(), encoding="utf-8")
         say(config.to_toml().rstrip())
         needs = estimate(config, self.sizes.vocab_size, self.ranks.size)
         epochs = config.steps * config.batch_size / self.rows
@@ -183,12 +188,28 @@ class Run:
             self.log.close()
 
     def _prepared(self) -> Tokens:
-        folder = self.out / "tokens"
+        folder, found = self.out / "tokens", None
         if self.ranks.rank == 0:
-            folder.mkdir(parents=True, exist_ok=True)
-            prepare(self.config, folder)
+            found = prepare(self.config, folder)
         self.ranks.wait()
-        return prepare(self.config, folder)
+        return prepare(self.config, folder) if found is None else found
+
+    def _best_is_lost(self) -> bool:
+        """Whether the best model so far is damaged, or gone; says so if it is."""
+        if self.best is None:
+            return False
+        folder = self.out / "best"
+        try:
+            read_checkpoint(folder)
+        except (ValueError, OSError) as error:
+            said = (
+                f"{states.why_not(folder, error)}; the best model from here on is kept in {folder}"
+            )
+            if os.path.lexists(folder):
+                said += f", what was there in {states.set_aside(folder).name}"
+            say(said)
+            return True
+        return False
 
     def _micro_batch(self, count: int) -> int:
         size = min(self.config.micro_batch or count, count)
@@ -279,10 +300,13 @@ def _signals() -> Iterator[list[int]]:
 @contextmanager
 def _alone(out: Path, ranks: Ranks) -> Iterator[None]:
     """Refuses a second run in the same folder; the lock goes with the process, however it ends."""
-    if ranks.rank != 0 or sys.platform == "win32":
+    if ranks.rank != 0:
         yield
         return
-    out.mkdir(parents=True, exist_ok=True)
+    _make_folders(out)
+    if sys.platform == "win32":
+        yield
+        return
     descriptor = os.open(out, os.O_RDONLY)
     try:
         try:
@@ -294,3 +318,17 @@ def _alone(out: Path, ranks: Ranks) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _make_folders(out: Path) -> None:
+    """Finds out before the first step that what a run leaves has a place."""
+    for folder in (out, *(out / name for name in ("tokens", "checkpoints", "best", "final"))):
+        if folder.name in ("best", "final") and not os.path.lexists(folder):
+            continue  # made when there is something to put in
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise TrainingError(
+                f"{folder}: must be a folder, and something else is in its place; move that away, "
+                "or give another --out"
+            ) from error

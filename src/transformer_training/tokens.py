@@ -2,22 +2,36 @@
 
 import hashlib
 import os
+import re
+import zlib
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from transformer_layers import Tokenizer, load_tokenizer, train_tokenizer
+from transformer_layers.gpt2.byte_pairs import PIECES
+from transformer_layers.gpt2.files.regular_file import read_regular, require_regular
 from transformer_training.config import TrainingConfig, TrainingError
+from transformer_training.lines import entries_of, line_of
+from transformer_training.log import say
+from transformer_training.state import replacing, why_not
 
 _PIECE = 1 << 20  # characters that are encoded at once
+_LONGEST_PIECE = 1 << 21  # a text without lines is cut elsewhere, into pieces of twice this at most
 _LEARNED_FROM = 1 << 24  # characters that a tokenizer is trained on, at most
+_CHUNK = 1 << 20  # bytes that are read at once
+_LARGEST = 1 << 26  # bytes of a vocabulary; GPT-2's has a sixtieth of it
+_VOCABULARY = ("merges.txt", "vocab.json")
+_BETWEEN_WORDS = re.compile(r"\S(?= \S)")
 _USUAL_VOCABULARIES = (1024, 512, 257)
 
 
@@ -55,11 +69,11 @@ def prepare(config: TrainingConfig, folder: Path) -> Tokens:
     texts = [Path(name) for name in config.data]
     digest = _digest(texts)
     tokenizer = _tokenizer(config, texts, folder, digest)
-    vocabulary = [(folder / name).read_bytes() for name in ("merges.txt", "vocab.json")]
+    vocabulary = [(folder / name).read_bytes() for name in _VOCABULARY]
     fingerprint = hashlib.sha256(digest.encode() + b"".join(vocabulary)).hexdigest()
     path = folder / f"tokens-{fingerprint[:16]}.bin"
     kind = torch.uint16 if tokenizer.vocab_size <= 1 << 16 else torch.int32
-    if not path.is_file():
+    if not _is_whole(path):
         _write(path, texts, tokenizer, "H" if kind is torch.uint16 else "i")
     count = path.stat().st_size // kind.itemsize
     held_out = round(config.validation * count)
@@ -140,11 +154,12 @@ def _digest(texts: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in texts:
         try:
+            size = require_regular(path)
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise TrainingError(f"--data {path}: cannot be read: {error.strerror}") from error
-        if path.stat().st_size == 0:
+        except (ValueError, OSError) as error:
+            raise TrainingError(f"--data {why_not(path, error)}") from error
+        if size == 0:
             raise TrainingError(f"--data {path}: is empty")
     return digest.hexdigest()
 
@@ -152,64 +167,180 @@ def _digest(texts: Sequence[Path]) -> str:
 def _tokenizer(
     config: TrainingConfig, texts: Sequence[Path], folder: Path, digest: str
 ) -> Tokenizer:
-    made_of = f"{digest} {config.vocab_size} {config.tokenizer}"
+    """The run's tokenizer. A seal says what it was made of, and what its files held then."""
+    made_of = {"texts": digest, "vocab_size": config.vocab_size, "tokenizer": config.tokenizer}
     seal = folder / "made-of.txt"
-    if seal.is_file() and seal.read_text() == made_of:
-        return load_tokenizer(folder)
-    if any(folder.glob("tokens-*.bin")):
+    begun = any(folder.glob("tokens-*.bin"))
+    if begun or os.path.lexists(seal):
+        sealed = _unsealed(seal)
+        if made_of.items() <= sealed.items():
+            for name in _VOCABULARY:
+                if _sha256(folder / name) != sealed.get(name):
+                    raise _not_as_written(folder / name)
+            return load_tokenizer(folder)
+    if begun:
         raise TrainingError(
             f"{folder}: was made of other texts, or with another tokenizer; train on these with "
             "another --out"
         )
-    tokenizer = load_tokenizer(config.tokenizer) if config.tokenizer else _trained(config, texts)
+    tokenizer = _made(config, texts)
     tokenizer.save(folder)
-    seal.write_text(made_of)
+    with replacing(seal) as aside:
+        files = {name: _sha256(folder / name) for name in _VOCABULARY}
+        aside.write_text(line_of(made_of | files), encoding="utf-8")
     return tokenizer
 
 
-def _trained(config: TrainingConfig, texts: Sequence[Path]) -> Tokenizer:
-    pieces, length = [], 0
-    for path in texts:
-        for piece in _pieces(path):
-            pieces.append(piece)
-            length += len(piece)
-            if length > _LEARNED_FROM:
-                break
+def _unsealed(seal: Path) -> dict[str, Any]:
+    try:
+        return entries_of(read_regular(seal, _LARGEST))
+    except (ValueError, OSError) as error:
+        raise _not_as_written(seal) from error
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(read_regular(path, _LARGEST)).hexdigest()
+    except (ValueError, OSError) as error:
+        raise _not_as_written(path) from error
+
+
+def _not_as_written(path: Path) -> TrainingError:
+    return TrainingError(
+        f"{path}: is not there as the run wrote it; remove the folder {path.parent}, and what was "
+        "in it is made anew of the same texts"
+    )
+
+
+def _made(config: TrainingConfig, texts: Sequence[Path]) -> Tokenizer:
+    if config.tokenizer:
+        try:
+            return load_tokenizer(config.tokenizer)
+        except (ValueError, OSError) as error:
+            raise TrainingError(f"--tokenizer {config.tokenizer}: {error}") from error
+    pieces = list(_learned_from(texts))
+    say(f"training a tokenizer on {sum(map(len, pieces)):,} characters")
     if config.vocab_size:
-        return train_tokenizer(pieces, config.vocab_size)
+        try:
+            return train_tokenizer(pieces, config.vocab_size)
+        except ValueError as error:
+            raise TrainingError(f"--vocab-size {config.vocab_size}: {error}") from error
     for size in _USUAL_VOCABULARIES[:-1]:
         with suppress(ValueError):  # the text has not so many pairs
             return train_tokenizer(pieces, size)
     return train_tokenizer(pieces, _USUAL_VOCABULARIES[-1])
 
 
+def _learned_from(texts: Sequence[Path]) -> Iterator[str]:
+    length = 0
+    for piece in (piece for path in texts for piece in _pieces(path)):
+        yield piece
+        length += len(piece)
+        if length > _LEARNED_FROM:
+            return
+
+
 def _pieces(path: Path) -> Iterator[str]:
-    """Cuts a text where GPT-2's pattern cuts it anyway: between a line and the next word."""
+    """Cuts a text where GPT-2's pattern cuts it anyway: between a line and the next word.
+
+    Where lines do not end so, it is cut between other pieces of the pattern; what is one piece of
+    the pattern, longer than any text has, is cut anywhere.
+    """
     lines: list[str] = []
     length = 0
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for line in file:
-                ends = bool(lines) and lines[-1][-2:-1].strip() and lines[-1].endswith("\n")
-                if length >= _PIECE and ends and line[:1].strip():
-                    yield "".join(lines)
-                    lines, length = [], 0
-                lines.append(line)
-                length += len(line)
-    except UnicodeDecodeError as error:
-        raise TrainingError(f"--data {path}: is no text in UTF-8: {error}") from error
+    for line in _lines(path):
+        ends = bool(lines) and lines[-1][-2:-1].strip() and lines[-1].endswith("\n")
+        if length >= _PIECE and ends and line[:1].strip():
+            yield "".join(lines)
+            lines, length = [], 0
+        lines.append(line)
+        length += len(line)
+        if length >= _LONGEST_PIECE:
+            text = "".join(lines)
+            if not text.strip("\0"):
+                raise TrainingError(
+                    f"--data {path}: has {length:,} NULs in a row, so it is no text"
+                )
+            place = _between_pieces(text)
+            yield text[:place]
+            lines, length = [text[place:]], length - place
     yield "".join(lines)
 
 
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a text, of which very long ones come in parts."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            while line := file.readline(_LONGEST_PIECE):
+                yield line
+    except UnicodeDecodeError as error:
+        raise TrainingError(f"--data {path}: is no text in UTF-8: {error}") from error
+    except OSError as error:
+        raise TrainingError(f"--data {why_not(path, error)}") from error
+
+
+def _between_pieces(text: str) -> int:
+    """The last place of a text at which GPT-2's pattern cuts it, whatever comes after the text."""
+    tail = max(0, len(text) - _PIECE)
+    words = deque(_BETWEEN_WORDS.finditer(text, tail), maxlen=1)
+    if words:
+        return words[0].end()
+    # What follows may make the last piece longer, and one of the last two, as in 'l and l. White
+    # space that ends a text is one piece, and may be two before a word.
+    place, ends = 0, deque[int](maxlen=3)
+    for piece in PIECES.finditer(text):
+        ends.append(piece.end())
+        if len(ends) == 3 and not text[ends[0] - 1].isspace():
+            place = ends[0]
+    return place or len(text)
+
+
 def _write(path: Path, texts: Sequence[Path], tokenizer: Tokenizer, code: str) -> None:
-    aside = path.with_suffix(".unfinished")
-    with aside.open("wb") as file:
-        for text in texts:
-            for piece in _pieces(text):
-                _append(file.fileno(), array(code, tokenizer.encode(piece).tolist()))
-            _append(file.fileno(), array(code, [tokenizer.end_of_text]))
-        os.fsync(file.fileno())
-    aside.replace(path)
+    say(f"encoding {sum(text.stat().st_size for text in texts):,} bytes of text")
+    size = crc = 0
+    with replacing(path) as aside:
+        with aside.open("wb") as file:
+            for ids in _encoded(texts, tokenizer):
+                numbers = array(code, ids)
+                _append(file.fileno(), numbers)
+                size, crc = size + len(numbers) * numbers.itemsize, zlib.crc32(numbers, crc)
+        with replacing(_sum_beside(path)) as beside:  # first: tokens that are there have a sum
+            beside.write_bytes(_sum(size, crc))
+
+
+def _encoded(texts: Sequence[Path], tokenizer: Tokenizer) -> Iterator[list[int]]:
+    for text in texts:
+        for piece in _pieces(text):
+            yield tokenizer.encode(piece).tolist()
+        yield [tokenizer.end_of_text]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file of tokens is as it was written; says so if it is not."""
+    if not os.path.lexists(path):
+        return False
+    try:
+        size, crc = require_regular(path), 0
+        written = read_regular(_sum_beside(path), _LARGEST)
+        if written.startswith(f"{size} ".encode()):  # else there is no need to read all
+            with path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    crc = zlib.crc32(chunk, crc)
+        if written == _sum(size, crc):
+            return True
+        reason = f"{path}: is not as it was written"
+    except (ValueError, OSError) as error:
+        reason = why_not(path, error)
+    say(f"{reason}; the tokens are encoded anew")
+    return False
+
+
+def _sum_beside(path: Path) -> Path:
+    return path.with_suffix(".sum")
+
+
+def _sum(size: int, crc: int) -> bytes:
+    return f"{size} bytes, their CRC-32 is {crc:08x}\n".encode()
 
 
 def _append(descriptor: int, numbers: "array[int]") -> None:

@@ -1,12 +1,15 @@
 """The tokens of the texts, and which of them a step reads."""
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
 import torch
 from torch.testing import assert_close
 
+from transformer_layers import Tokenizer, train_tokenizer
+from transformer_layers.gpt2.byte_pairs import pieces
 from transformer_training import TrainingConfig, TrainingError, tokens
 from transformer_training.tokens import number_of_rows, prepare, rows_of_step, sequences
 
@@ -80,21 +83,94 @@ def test_steps_go_through_epochs_whose_orders_differ():
 
 
 @pytest.mark.parametrize(
-    ("contents", "said"),
+    ("put", "said"),
     [
-        (b"", r"--data .*: is empty"),
-        (b"some words", "the texts are too short: their 11 tokens make 10 to learn and 1 to"),
-        (b"\xff" * 100, "is no text in UTF-8"),
-        (None, "cannot be read: No such file"),
+        (lambda path: None, "cannot be read: No such file or directory$"),
+        (lambda path: path.symlink_to("nothing"), "cannot be read: No such file or directory$"),
+        (lambda path: path.symlink_to(path.name), "cannot be read: Too many levels of symbolic"),
+        (lambda path: path.symlink_to("/proc/self/mem"), "cannot be read: "),
+        (lambda path: path.symlink_to("/dev/zero"), "is a device, and must be a regular file"),
+        (os.mkfifo, "is a pipe, and must be a regular file"),
+        (Path.mkdir, "is a folder, and must be a regular file"),
+        (Path.touch, "is empty"),
+        (lambda path: path.write_bytes(b"\xff" * 100), "is no text in UTF-8"),
+        (lambda path: path.write_bytes(b"many words " * 100 + b"\xc3"), "is no text in UTF-8"),
+        (lambda path: path.write_bytes(bytes(1 << 21)), "has 2,097,152 NULs in a row, so it is no"),
     ],
 )
-def test_texts_that_cannot_be_learned(config, tmp_path, contents, said):
+def test_what_is_no_text(config, tmp_path, put, said):
     path = tmp_path / "text.txt"
-    if contents is not None:
-        path.write_bytes(contents)
+    put(path)
     config = dataclasses.replace(config, data=(str(path),), vocab_size=0)
-    with pytest.raises(TrainingError, match=said):
+    with pytest.raises(TrainingError, match=f"^--data {path}: {said}"):
         prepare(config, tmp_path / "tokens")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seq": 9999}, "the texts are too short: their .* tokens make .* and either must have"),
+        ({"vocab_size": 9999}, "--vocab-size 9999: the texts have pairs for a vocab_size of "),
+        ({"tokenizer": "."}, r"--tokenizer \.: there is no vocab\.json"),
+    ],
+)
+def test_what_does_not_fit_the_texts(config, tmp_path, changed, said):
+    with pytest.raises(TrainingError, match=f"^{said}"):
+        prepare(dataclasses.replace(config, **changed), tmp_path)
+
+
+def test_a_tokenizer_is_learned_from_no_more_than_the_limit(config, text, tmp_path, monkeypatch):
+    monkeypatch.setattr(tokens, "_PIECE", 100)
+    monkeypatch.setattr(tokens, "_LEARNED_FROM", 1000)
+    learned: list[str] = []
+
+    def train(pieces: list[str], size: int) -> Tokenizer:
+        learned.extend(pieces)
+        return train_tokenizer(pieces, size)
+
+    monkeypatch.setattr(tokens, "train_tokenizer", train)
+    prepare(dataclasses.replace(config, data=(str(text),) * 4, vocab_size=260), tmp_path)
+    assert "".join(learned) == text.read_text()[: sum(map(len, learned))]
+    assert 1000 < sum(map(len, learned)) < 1300
+
+
+# Pieces of GPT-2's pattern that end in all ways, none of them between a line and the next word.
+_WITHOUT_LINES = {
+    "words": "It's 12 o'clock,  they'll say\tno\u00a0way don't ",
+    "windows": "a line\r\n and  \r\n\r\nanother's\r\n",
+    "no spaces": "they'll,it's;we've|12ab\u4e2d\u6587,",
+    "indented": " \ta\n \tb\n\n  it'll\n",
+}
+
+
+@pytest.mark.parametrize("kind", _WITHOUT_LINES)
+@pytest.mark.parametrize("longest", range(60, 80))
+def test_a_text_without_lines_is_cut_between_its_pieces(tmp_path, monkeypatch, kind, longest):
+    monkeypatch.setattr(tokens, "_PIECE", 20)
+    monkeypatch.setattr(tokens, "_LONGEST_PIECE", longest)
+    path = tmp_path / "text.txt"
+    written = _WITHOUT_LINES[kind] * 50
+    path.write_bytes(written.encode())
+    cut = list(tokens._pieces(path))
+    assert "".join(cut) == written
+    assert max(map(len, cut)) <= 2 * longest
+    assert [each for part in cut for each in pieces(part)] == pieces(written)
+
+
+@pytest.mark.parametrize("break_less", ["a", "\n", "\r", " ", "\0", ".", "7", "\u4e2d"])
+def test_a_text_without_breaks_is_cut_all_the_same(tmp_path, monkeypatch, break_less):
+    monkeypatch.setattr(tokens, "_PIECE", 1000)
+    monkeypatch.setattr(tokens, "_LONGEST_PIECE", 2000)
+    path = tmp_path / "text.txt"
+    written = "two words" + break_less * 50_000 + "and\nmore"
+    path.write_bytes(written.encode())
+    if break_less == "\0":
+        with pytest.raises(TrainingError, match=r"NULs in a row, so it is no text"):
+            list(tokens._pieces(path))
+        return
+    cut = list(tokens._pieces(path))
+    assert "".join(cut) == written
+    assert max(map(len, cut)) <= 3 * 2000
 
 
 def test_other_texts_need_another_folder(config, text, tmp_path):
