@@ -16,7 +16,7 @@ from torch import Tensor
 from transformer_layers import GPT2
 from transformer_training import state as states
 from transformer_training.config import TrainingConfig, TrainingError
-from transformer_training.estimate import estimate
+from transformer_training.estimate import estimate, require_memory
 from transformer_training.log import Log, say
 from transformer_training.ranks import Ranks, ranks_of
 from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
@@ -33,6 +33,7 @@ if sys.platform != "win32":
     import fcntl
 
 _MEANS = ("exp_avg", "exp_avg_sq")
+_FEWEST_TOKENS = 257  # of a tokenizer: the bytes, and the end of a text
 
 
 class StoppedError(Exception):
@@ -92,9 +93,12 @@ class Run:
         self.config, self.ranks, self.out = config, ranks, Path(config.out)
         self.step = 0
         self.best: float | None = None
+        self.at_once = config.at_once(config.batch_size // ranks.data_ranks)
+        require_memory(config, _FEWEST_TOKENS, ranks.size, ranks.device)
         self.tokens = self._prepared()
         self.rows = number_of_rows(self.tokens.train, config.seq)
         self.sizes = config.model(self.tokens.tokenizer.vocab_size)
+        require_memory(config, self.sizes.vocab_size, ranks.size, ranks.device)
         torch.manual_seed(config.seed)
         self.model = GPT2(self.sizes).to(ranks.device)
         self.loss = ranks.wrap(self.model, config.compile)
@@ -113,13 +117,20 @@ class Run:
         lr = learning_rate(
             step, config.steps, config.warmup_steps, config.lr, config.min_lr * config.lr
         )
-        micro_batches = ids.split(self._micro_batch(len(ids)))
-        loss, length = train_step(self.loss_of, self.optimizer, micro_batches, lr, config.clip)
+        loss, length = train_step(
+            self.loss_of,
+            self.optimizer,
+            ids.split(self.at_once),
+            lr,
+            config.clip,
+            lambda: self.ranks.unsent(self.loss),
+        )
         entries = {"loss": self.ranks.mean(loss).item(), "lr": lr, "gradient": length.item()}
         if not math.isfinite(entries["loss"] + entries["gradient"]):
             raise TrainingError(
                 f"step {step}: the loss is {entries['loss']} and the gradient's length "
-                f"{entries['gradient']}; a lower --lr may help. {self._standing()}"
+                f"{entries['gradient']}; a lower --lr or --weight-decay may help. "
+                f"{self._standing()}"
             )
         self.step = step
         if step % config.evaluate_every == 0 or step == config.steps:
@@ -148,7 +159,7 @@ class Run:
             say(f"a checkpoint is left out: {sentence}")
         (self.out / "config.toml").write_text(config.to_toml(), encoding="utf-8")
         say(config.to_toml().rstrip())
-        needs = estimate(config, self.sizes.vocab_size, self.ranks.size)
+        needs = estimate(config, self.sizes.vocab_size, self.ranks.size, device=self.ranks.device)
         epochs = config.steps * config.batch_size / self.rows
         say(f"{len(self.tokens.train):,} tokens to learn, {epochs:.1f} times; {needs}")
         say(f"going on after step {self.step:,}" if self.step else "beginning")
@@ -190,14 +201,6 @@ class Run:
         self.ranks.wait()
         return prepare(self.config, folder)
 
-    def _micro_batch(self, count: int) -> int:
-        size = min(self.config.micro_batch or count, count)
-        if count % size:
-            raise TrainingError(
-                f"--micro-batch {size} must divide {count}, the sequences of a step on each rank"
-            )
-        return size
-
     def _evaluate(self) -> dict[str, float]:
         """The validation loss; where it is the lowest so far, the model is kept as the best."""
         config, ranks = self.config, self.ranks
@@ -220,13 +223,29 @@ class Run:
         return {"validation_loss": loss}
 
     def _sample(self) -> None:
-        config, model = self.config, self._plain()
+        """Says how the model goes on from the prompt; whatever that raises, the step is saved."""
+        model = self._plain()
+        error: Exception | None = None
         if self.ranks.rank == 0:
-            prompt = self.tokens.tokenizer.encode(config.prompt)[-config.seq + 1 :]
-            new = min(config.sample_tokens, config.seq - len(prompt))
-            draws = torch.Generator().manual_seed(config.seed)
-            ids = model.generate(prompt[None], new, temperature=0.8, top_k=50, generator=draws)
-            say(f"step {self.step:,} writes: {self.tokens.tokenizer.decode(ids[0])!r}")
+            try:
+                say(f"step {self.step:,} writes: {self._written_by(model)!r}")
+            except ValueError as raised:  # of logits that are not finite; the next loss says more
+                say(f"step {self.step:,} writes nothing: {raised}")
+            except Exception as raised:
+                error = raised
+        if self.ranks.any(error is not None):
+            self.save()
+            raise error or TrainingError("the first rank cannot write a sample; the step is saved")
+
+    def _written_by(self, model: GPT2) -> str:
+        config, tokenizer = self.config, self.tokens.tokenizer
+        prompt = tokenizer.encode(config.prompt)[-max(config.seq - 1, 1) :]
+        if not len(prompt):
+            prompt = torch.tensor([tokenizer.end_of_text])  # after which texts begin
+        new = min(config.sample_tokens, config.seq - len(prompt))
+        draws = torch.Generator().manual_seed(config.seed)
+        ids = model.generate(prompt[None], new, temperature=0.8, top_k=50, generator=draws)
+        return tokenizer.decode(ids[0])
 
     def _plain(self) -> GPT2:
         """The model as one process has it, on the CPU; empty on all ranks but the first."""
@@ -282,7 +301,10 @@ def _alone(out: Path, ranks: Ranks) -> Iterator[None]:
     if ranks.rank != 0 or sys.platform == "win32":
         yield
         return
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainingError(f"--out {out}: cannot be made: {error.strerror}") from error
     descriptor = os.open(out, os.O_RDONLY)
     try:
         try:

@@ -140,6 +140,10 @@ def _digest(texts: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in texts:
         try:
+            if path.exists() and not path.is_file():
+                raise TrainingError(
+                    f"--data {path}: is no regular file; texts are read more than once"
+                )
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         except OSError as error:
@@ -155,16 +159,26 @@ def _tokenizer(
     made_of = f"{digest} {config.vocab_size} {config.tokenizer}"
     seal = folder / "made-of.txt"
     if seal.is_file() and seal.read_text() == made_of:
-        return load_tokenizer(folder)
+        return _loaded(folder, f"remove {folder} to have it made anew")
     if any(folder.glob("tokens-*.bin")):
         raise TrainingError(
             f"{folder}: was made of other texts, or with another tokenizer; train on these with "
             "another --out"
         )
-    tokenizer = load_tokenizer(config.tokenizer) if config.tokenizer else _trained(config, texts)
+    if config.tokenizer:
+        tokenizer = _loaded(config.tokenizer, "name a tokenizer's folder with --tokenizer")
+    else:
+        tokenizer = _trained(config, texts)
     tokenizer.save(folder)
     seal.write_text(made_of)
     return tokenizer
+
+
+def _loaded(folder: str | Path, remedy: str) -> Tokenizer:
+    try:
+        return load_tokenizer(folder)
+    except (OSError, ValueError) as error:
+        raise TrainingError(f"{error}; {remedy}") from error
 
 
 def _trained(config: TrainingConfig, texts: Sequence[Path]) -> Tokenizer:
@@ -176,7 +190,10 @@ def _trained(config: TrainingConfig, texts: Sequence[Path]) -> Tokenizer:
             if length > _LEARNED_FROM:
                 break
     if config.vocab_size:
-        return train_tokenizer(pieces, config.vocab_size)
+        try:
+            return train_tokenizer(pieces, config.vocab_size)
+        except ValueError as error:
+            raise TrainingError(f"--vocab-size {config.vocab_size}: {error}") from error
     for size in _USUAL_VOCABULARIES[:-1]:
         with suppress(ValueError):  # the text has not so many pairs
             return train_tokenizer(pieces, size)
