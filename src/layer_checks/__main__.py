@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from layer_checks import command_line, detection_command
 
+_DAY = 86_400
+
 
 def main(arguments: Sequence[str]) -> int:
     """Runs what the arguments ask for.
@@ -56,9 +58,23 @@ def _parser() -> argparse.ArgumentParser:
         help="a weight's name in the book, and in your layer; may be repeated",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--seed", type=int, default=0, help="of the random weights and inputs")
-    parser.add_argument("--timeout", type=float, default=120.0, help="seconds, 120 unless given")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the random weights and inputs")
+    parser.add_argument("--timeout", type=_seconds, default=120.0, help="120 unless given")
     return parser
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if not 0 <= seed < 1 << 63:  # torch's end at 64 bits, and what is drawn next has a later one
+        raise argparse.ArgumentTypeError(f"must be at least 0 and below 2**63, got {text}")
+    return seed
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= _DAY:  # NaN is neither
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most {_DAY} seconds, got {text}")
+    return seconds
 
 
 if __name__ == "__main__":

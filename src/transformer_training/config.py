@@ -2,11 +2,12 @@
 
 import argparse
 import json
+import reprlib
 import tomllib
 from collections.abc import Sequence
 from dataclasses import Field, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from transformer_layers import GPT2Config
 
@@ -35,12 +36,50 @@ MAY_DIFFER = {
 }
 
 
+_LONGEST_FILE = 1 << 20  # bytes of a TOML file
+
+
 class TrainingError(Exception):
     """Why a run cannot begin or go on, in one sentence for who started it."""
 
 
-def _option(default: Any, help: str, choices: Sequence[str] | None = None) -> Any:
-    return field(default=default, metadata={"help": help, "choices": choices})
+@dataclass(frozen=True)
+class _Range:
+    """The numbers that an option may have, from the least to the most; NaN is not among them."""
+
+    least: int | float
+    most: int | float
+    without_least: bool = False
+    without_most: bool = False
+
+    def __contains__(self, value: int | float) -> bool:
+        above = value > self.least if self.without_least else value >= self.least
+        return above and (value < self.most if self.without_most else value <= self.most)
+
+    def __str__(self) -> str:
+        first, last = (
+            f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (self.least, self.most)
+        )
+        return (
+            f"{'above' if self.without_least else 'at least'} {first} and "
+            f"{'below' if self.without_most else 'at most'} {last}"
+        )
+
+
+# A checkpoint's name has eight digits; sizes of as many can be multiplied in 64 bits.
+_COUNT = _Range(1, 99_999_999)
+_COUNT_OR_NONE = _Range(0, 99_999_999)
+_SEED = _Range(0, 2**64 - 1)  # torch's
+_SHARE = _Range(0.0, 1.0)
+_SHARE_BELOW_ONE = _Range(0.0, 1.0, without_most=True)
+# AdamW divides the rate by 1 - beta1, 1e-16 or more, and float32 ends at 3.4e38.
+_RATE = _Range(0.0, 1e20, without_least=True)
+_DECAY = _Range(0.0, 1e20)
+_LENGTH = _Range(0.0, 1e38, without_least=True)
+
+
+def _option(default: Any, help: str, allowed: _Range | Sequence[str] | None = None) -> Any:
+    return field(default=default, metadata={"help": help, "allowed": allowed})
 
 
 @dataclass(frozen=True)
@@ -58,42 +97,51 @@ class TrainingConfig:
 
     data: tuple[str, ...] = _option((), "the text files")
     out: str = _option("", "the folder of the run; the same command again goes on from there")
-    steps: int = _option(1000, "updates of the weights")
-    batch_size: int = _option(16, "sequences of a step, over all ranks")
+    steps: int = _option(1000, "updates of the weights", _COUNT)
+    batch_size: int = _option(16, "sequences of a step, over all ranks", _COUNT)
     micro_batch: int = _option(
-        0, "sequences that a rank computes at once, the gradients being summed; 0: all of its own"
+        0,
+        "sequences that a rank computes at once, the gradients being summed; 0: all of its own. "
+        "ddp sends gradients once a step, fsdp for each part, so that no rank holds them whole",
+        _COUNT_OR_NONE,
     )
-    seq: int = _option(128, "tokens of a sequence, and positions of the model")
-    lr: float = _option(1e-3, "highest learning rate")
-    min_lr: float = _option(0.1, "the last learning rate, as a share of the highest")
-    warmup: float = _option(0.1, "share of the steps in which the learning rate rises")
+    seq: int = _option(128, "tokens of a sequence, and positions of the model", _COUNT)
+    lr: float = _option(1e-3, "highest learning rate", _RATE)
+    min_lr: float = _option(0.1, "the last learning rate, as a share of the highest", _SHARE)
+    warmup: float = _option(0.1, "share of the steps in which the learning rate rises", _SHARE)
     weight_decay: float = _option(
-        0.1, "of the matrices of the blocks; biases, gains and embeddings have none"
+        0.1, "of the matrices of the blocks; biases, gains and embeddings have none", _DECAY
     )
-    beta1: float = _option(0.9, "AdamW's memory of gradients")
-    beta2: float = _option(0.95, "AdamW's memory of squared gradients")
-    clip: float = _option(1.0, "longest gradient, all weights together")
-    seed: int = _option(0, "of the first weights, the order of the data and dropout")
-    n_layer: int = _option(4, "blocks")
-    n_head: int = _option(4, "heads of a block")
-    n_embd: int = _option(128, "features of a position")
-    dropout: float = _option(0.0, "share that is dropped in training")
+    beta1: float = _option(0.9, "AdamW's memory of gradients", _SHARE_BELOW_ONE)
+    beta2: float = _option(0.95, "AdamW's memory of squared gradients", _SHARE_BELOW_ONE)
+    clip: float = _option(1.0, "longest gradient, all weights together", _LENGTH)
+    seed: int = _option(0, "of the first weights, the order of the data and dropout", _SEED)
+    n_layer: int = _option(4, "blocks", _COUNT)
+    n_head: int = _option(4, "heads of a block", _COUNT)
+    n_embd: int = _option(128, "features of a position", _COUNT)
+    dropout: float = _option(0.0, "share that is dropped in training", _SHARE)
     tokenizer: str = _option("", "folder of a tokenizer; one is trained on the texts if not given")
     vocab_size: int = _option(
-        0, "tokens of the tokenizer that is trained; 0: 1,024, or what a short text has"
+        0,
+        "tokens of the tokenizer that is trained; 0: 1,024, or what a short text has",
+        _COUNT_OR_NONE,
     )
-    validation: float = _option(0.1, "share of the tokens, the last ones, that is held out")
-    validation_batches: int = _option(20, "batches that the validation loss is a mean of, at most")
-    evaluate_every: int = _option(100, "steps between two validation losses")
-    checkpoint_every: int = _option(100, "steps between two checkpoints")
-    keep: int = _option(2, "checkpoints that are kept")
-    sample_every: int = _option(0, "steps between two samples; 0: none")
-    sample_tokens: int = _option(60, "tokens of a sample")
-    prompt: str = _option("\n", "what a sample continues")
+    validation: float = _option(
+        0.1, "share of the tokens, the last ones, that is held out", _SHARE_BELOW_ONE
+    )
+    validation_batches: int = _option(
+        20, "batches that the validation loss is a mean of, at most", _COUNT
+    )
+    evaluate_every: int = _option(100, "steps between two validation losses", _COUNT)
+    checkpoint_every: int = _option(100, "steps between two checkpoints", _COUNT)
+    keep: int = _option(2, "checkpoints that are kept", _COUNT)
+    sample_every: int = _option(0, "steps between two samples; 0: none", _COUNT_OR_NONE)
+    sample_tokens: int = _option(60, "tokens of a sample", _COUNT)
+    prompt: str = _option("\n", "what a sample continues; nothing: as a text begins")
     precision: str = _option("float32", "of the products: bfloat16 by autocast", PRECISION)
     compile: bool = _option(False, "let torch.compile make one program of the model")
     parallel: str = _option("none", "how torchrun's ranks share the work", PARALLEL)
-    tensor_ranks: int = _option(2, "ranks that share each matrix in fsdp+tp")
+    tensor_ranks: int = _option(2, "ranks that share each matrix in fsdp+tp", _COUNT)
     device: str = _option("auto", "auto: a GPU where there is one", DEVICES)
 
     def __post_init__(self) -> None:
@@ -102,28 +150,12 @@ class TrainingConfig:
             raise TrainingError("--data must name one text file or more")
         if not self.out:
             raise TrainingError("--out must name the folder of the run")
-        for name, least in _LEAST.items():
-            if not getattr(self, name) >= least:
-                given = getattr(self, name)
-                raise TrainingError(f"{_flag(name)} must be at least {least}, got {given}")
-        for name in ("lr", "clip"):
-            if not 0 < getattr(self, name) < float("inf"):
-                given = getattr(self, name)
-                raise TrainingError(f"{_flag(name)} must be above 0 and finite, got {given}")
-        for name in ("min_lr", "warmup", "dropout"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise TrainingError(f"{_flag(name)} must be in [0, 1], got {getattr(self, name)}")
-        for name in ("validation", "beta1", "beta2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise TrainingError(f"{_flag(name)} must be in [0, 1), got {getattr(self, name)}")
         for each in fields(self):
-            allowed, given = each.metadata["choices"], getattr(self, each.name)
-            if allowed and given not in allowed:
-                raise TrainingError(f"{_flag(each.name)} must be one of {allowed}, got {given!r}")
+            _require(each, getattr(self, each.name))
         try:
             self.model(vocab_size=257)
         except ValueError as error:
-            raise TrainingError(str(error)) from error
+            raise TrainingError(f"--n-embd and --n-head: {error}") from error
 
     @property
     def warmup_steps(self) -> int:
@@ -149,27 +181,25 @@ class TrainingConfig:
         """The values that a run must share with the checkpoint that it goes on from."""
         return {name: value for name, value in asdict(self).items() if name not in MAY_DIFFER}
 
+    def at_once(self, share: int) -> int:
+        """How many sequences a rank computes at once.
+
+        Args:
+            share: Sequences of a step that are the rank's.
+
+        Raises:
+            TrainingError: If the micro-batches would differ in size.
+        """
+        size = min(self.micro_batch or share, share)
+        if share % size:
+            raise TrainingError(
+                f"--micro-batch {size} must divide {share}, the sequences of a step on each rank"
+            )
+        return size
+
     def to_toml(self) -> str:
         """The values as a TOML file, which `--config` reads."""
         return "".join(f"{name} = {_toml(value)}\n" for name, value in asdict(self).items())
-
-
-_LEAST = {
-    "steps": 1,
-    "batch_size": 1,
-    "micro_batch": 0,
-    "seq": 1,
-    "weight_decay": 0,
-    "seed": 0,
-    "vocab_size": 0,
-    "validation_batches": 1,
-    "evaluate_every": 1,
-    "checkpoint_every": 1,
-    "keep": 1,
-    "sample_every": 0,
-    "sample_tokens": 1,
-    "tensor_ranks": 1,
-}
 
 
 def parse(arguments: Sequence[str] | None = None) -> TrainingConfig:
@@ -188,7 +218,7 @@ def parse(arguments: Sequence[str] | None = None) -> TrainingConfig:
         >>> parse(["--data", "a.txt", "b.txt", "--out", "run", "--lr", "3e-4"]).lr
         0.0003
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m transformer_training",
         description="Trains a GPT-2 on text files. The same command again goes on where a run "
         "was ended, by whatever ended it. Under torchrun, --parallel says how ranks "
@@ -202,9 +232,16 @@ def parse(arguments: Sequence[str] | None = None) -> TrainingConfig:
     path = given.pop("config", None)
     values = {} if path is None else _read_toml(Path(path))
     values |= {name: value for name, value in given.items() if value is not None}
-    if isinstance(values.get("data"), list):
+    if "data" in values:
         values["data"] = tuple(values["data"])
     return TrainingConfig(**values)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in a sentence, as all of the command does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise TrainingError(f"{message}; --help lists the options")
 
 
 def _add(parser: argparse.ArgumentParser, option: "Field[Any]") -> None:
@@ -215,7 +252,8 @@ def _add(parser: argparse.ArgumentParser, option: "Field[Any]") -> None:
         parser.add_argument(_flag(option.name), action=argparse.BooleanOptionalAction, **shown)
     else:
         kind = type(option.default)
-        choices = option.metadata["choices"]
+        allowed = option.metadata["allowed"]
+        choices = None if isinstance(allowed, _Range) else allowed
         metavar = None if choices else kind.__name__.upper()
         parser.add_argument(
             _flag(option.name), type=kind, choices=choices, metavar=metavar, **shown
@@ -224,23 +262,56 @@ def _add(parser: argparse.ArgumentParser, option: "Field[Any]") -> None:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TrainingError(f"--config {path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        if path.exists() and not path.is_file():
+            raise TrainingError(f"--config {path}: is no file")
+        with path.open("rb") as file:
+            content = file.read(_LONGEST_FILE + 1)
+        if len(content) > _LONGEST_FILE:
+            raise TrainingError(f"--config {path}: is longer than {_LONGEST_FILE:,} bytes")
+        entries = tomllib.loads(content.decode())
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, OSError):
+            raise TrainingError(f"--config {path}: cannot be read: {error.strerror}") from error
         raise TrainingError(f"--config {path}: is no TOML: {error}") from error
     defaults = {each.name: each.default for each in fields(TrainingConfig)}
     for name, value in entries.items():
         if name not in defaults:
             raise TrainingError(f"--config {path}: there is no option {name!r}")
         wanted = list if name == "data" else type(defaults[name])
-        if wanted is float and type(value) is int:
+        if wanted is float and type(value) is int and abs(value) < 2**1023:
             entries[name] = float(value)
         elif type(value) is not wanted:
             raise TrainingError(
-                f"--config {path}: {name} must be of type {wanted.__name__}, got {value!r}"
+                f"--config {path}: {name} must be of type {wanted.__name__}, got {_shown(value)}"
             )
     return entries
+
+
+def _require(option: "Field[Any]", value: Any) -> None:
+    """Refuses a number out of range, a word that is none of the choices, and what no text has."""
+    flag, allowed = _flag(option.name), option.metadata["allowed"]
+    if allowed is not None and value not in allowed:
+        wanted = allowed if isinstance(allowed, _Range) else f"one of {allowed}"
+        raise TrainingError(f"{flag} must be {wanted}, got {_shown(value)}")
+    for text in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(option.default, str | tuple) and not _is_text(text):
+            raise TrainingError(
+                f"{flag} must be text that UTF-8 can write, without NUL, got {_shown(text)}"
+            )
+
+
+def _is_text(value: object) -> bool:
+    try:
+        return isinstance(value, str) and "\0" not in value and value.encode() is not None
+    except UnicodeEncodeError:  # bytes of the command line that are no UTF-8
+        return False
+
+
+def _shown(value: object) -> str:
+    """A value in an error: Python refuses to print an int of thousands of digits."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a number of {value.bit_length()} bits"
+    return reprlib.repr(value)
 
 
 def _flag(name: str) -> str:

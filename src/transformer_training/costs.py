@@ -75,6 +75,8 @@ def costs(
     parallel: str = "none",
     ranks: int = 1,
     tensor_ranks: int = 2,
+    *,
+    micro_batches: int = 1,
 ) -> Costs:
     r"""Derives what a step costs each rank, with the ways to share the work of this package.
 
@@ -101,6 +103,12 @@ def costs(
     and the sequences of a row of ranks. Single numbers, such as the gradient's length, are left
     out.
 
+    **Micro-batches.** A rank that computes its sequences in :math:`k` parts waits for the
+    activations of one: it holds a :math:`k`-th of them. `ddp` adds up the gradients where they are
+    and sends their sum, once a step. `fsdp` gathers the weights and scatters the gradients for each
+    part, :math:`k` times as many bytes: a rank that waited would hold a whole gradient,
+    :math:`4 \Psi`, which is what `fsdp` is there to spare. `tp` sends as much as without them.
+
     Args:
         sizes: The model's.
         batch_size: Sequences of a step, over all ranks.
@@ -109,6 +117,7 @@ def costs(
         parallel: How the ranks share the work: `none`, `ddp`, `fsdp`, `tp` or `fsdp+tp`.
         ranks: How many there are.
         tensor_ranks: In `fsdp+tp`, how many share each matrix.
+        micro_batches: In how many parts a rank computes its sequences of a step.
 
     Returns:
         What the first rank has to do; no other has more.
@@ -116,7 +125,8 @@ def costs(
     Raises:
         TypeError: If a number is not an int.
         ValueError: If a number is below 1 or a name unknown, the model has fewer positions than
-            `seq`, or the ranks cannot share the sequences or the heads evenly.
+            `seq`, or the ranks cannot share the sequences or the heads evenly, or the micro-batches
+            those of a rank.
 
     Examples:
         >>> two = costs(GPT2Config(), batch_size=8, parallel="ddp", ranks=2)
@@ -128,7 +138,13 @@ def costs(
     """
     seq = sizes.n_positions if seq is None else seq
     data, tensor = _axes(sizes, batch_size, seq, precision, parallel, ranks, tensor_ranks)
-    tokens = batch_size // data * seq
+    share = batch_size // data
+    require_size("micro_batches", micro_batches)
+    if share % micro_batches:
+        raise ValueError(
+            f"micro_batches must divide {share}, the sequences of a rank, got {micro_batches}"
+        )
+    tokens = share * seq
     shapes = list(_shapes(sizes, tensor))
     whole = _FLOAT32 * sum(count * prod(shape) for count, shape in shapes)
     part = whole
@@ -137,14 +153,15 @@ def costs(
             count * -(-rows // data) * prod(others) for count, (rows, *others) in shapes
         )
     # Where rows are short of a multiple of the ranks, what is sent is padded to one.
-    ring = part * (data - 1) if parallel.startswith("fsdp") else whole * (data - 1) // data
+    rounds = part * (data - 1) * micro_batches
+    ring = rounds if parallel.startswith("fsdp") else whole * (data - 1) // data
     forward = 2 if precision == "bfloat16" else 4
     summed = 2 * sizes.n_layer * (forward + _FLOAT32) * tokens * sizes.n_embd
     return Costs(
         parameters=part,
         gradients=part,
         optimizer=2 * part,
-        activations=tokens * activation_bytes(sizes, precision, tensor)
+        activations=tokens // micro_batches * activation_bytes(sizes, precision, tensor)
         + (2 * _matrix_weights(sizes, tensor) if precision == "bfloat16" else 0),
         all_reduced=2 * summed * (tensor - 1) // tensor + (2 * ring if parallel == "ddp" else 0),
         all_gathered=2 * ring if parallel.startswith("fsdp") else 0,

@@ -1,12 +1,19 @@
 """What a run will need, before it begins."""
 
+import math
+import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
-from transformer_training.config import TrainingConfig
-from transformer_training.costs import costs, flops_of_token
+from transformer_training.config import TrainingConfig, TrainingError
+from transformer_training.costs import Costs, costs, flops_of_token
+from transformer_training.ranks import device_of
+
+# What a container may hold, in the two versions of Linux' control groups.
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True)
@@ -37,21 +44,25 @@ class Estimate:
         )
 
 
-def estimate(config: TrainingConfig, vocab_size: int, ranks: int = 1) -> Estimate:
+def estimate(
+    config: TrainingConfig,
+    vocab_size: int,
+    ranks: int = 1,
+    *,
+    device: torch.device | None = None,
+) -> Estimate:
     """Estimates what a run needs.
 
     Args:
         config: The run's.
         vocab_size: Tokens of the tokenizer.
         ranks: How many processes share the work.
+        device: Where this one computes; where `--device` says if not given.
     """
     sizes = config.model(vocab_size)
-    parallel = config.parallel if ranks > 1 else "none"
-    tensor = {"tp": ranks, "fsdp+tp": config.tensor_ranks}.get(parallel, 1)
-    data = ranks // tensor
-    share = config.batch_size // data
-    at_once = min(config.micro_batch or share, share)
-    needs = costs(sizes, at_once * data, config.seq, config.precision, parallel, ranks, tensor)
+    data, tensor = _shares(config, ranks)
+    needs = _needs(config, vocab_size, ranks)
+    at_once = config.at_once(config.batch_size // data)
     tokens = config.batch_size * config.seq * config.steps
     return Estimate(
         costs(sizes, 1, config.seq).parameters // 4,
@@ -61,18 +72,106 @@ def estimate(config: TrainingConfig, vocab_size: int, ranks: int = 1) -> Estimat
         tokens
         // data
         * flops_of_token(sizes, config.seq, tensor)
-        / _speed(sizes.n_embd, min(at_once * config.seq, 4096), config.precision),
+        / _speed(
+            sizes.n_embd,
+            min(at_once * config.seq, 4096),
+            config.precision,
+            device or device_of(config.device),
+        ),
     )
 
 
-def _speed(width: int, tokens: int, precision: str) -> float:
+def require_memory(
+    config: TrainingConfig, vocab_size: int, ranks: int, device: torch.device
+) -> None:
+    """Refuses a run that the device's memory cannot hold, before any of it is allocated.
+
+    Args:
+        config: The run's.
+        vocab_size: Tokens of the tokenizer, or as few as one may have.
+        ranks: How many processes share the work.
+        device: Where this one computes.
+
+    Raises:
+        TrainingError: If the memory is too small.
+    """
+    needs = _needs(config, vocab_size, ranks)
+    # Before weights are shared, each process has all of them.
+    state = max(needs.state, costs(config.model(vocab_size), 1, config.seq).parameters)
+    beside = needs.activations + 8 * config.batch_size * (config.seq + 1)
+    there = _memory(device) / _processes_on(device)
+    if state > there:
+        raise TrainingError(
+            f"--n-embd {config.n_embd}, --n-layer {config.n_layer} and --seq {config.seq} make a "
+            f"model that needs {_bytes(state)} in each process, with gradients and AdamW's means, "
+            f"and there are {_bytes(there)}; make it smaller"
+        )
+    if state + beside > there:
+        raise TrainingError(
+            f"--batch-size {config.batch_size} and --seq {config.seq} need {_bytes(beside)} in "
+            f"each process beside the {_bytes(state)} of the model, and there are "
+            f"{_bytes(there)}; make them smaller, or give a smaller --micro-batch"
+        )
+
+
+def _needs(config: TrainingConfig, vocab_size: int, ranks: int) -> Costs:
+    """What a step costs each process."""
+    parallel = config.parallel if ranks > 1 else "none"
+    data, _ = _shares(config, ranks)
+    share = config.batch_size // data
+    return costs(
+        config.model(vocab_size),
+        config.batch_size,
+        config.seq,
+        config.precision,
+        parallel,
+        ranks,
+        config.tensor_ranks,
+        micro_batches=share // config.at_once(share),
+    )
+
+
+def _shares(config: TrainingConfig, ranks: int) -> tuple[int, int]:
+    """How many processes learn from different sequences, and how many share each matrix."""
+    tensor = {"tp": ranks, "fsdp+tp": config.tensor_ranks}.get(config.parallel, 1)
+    tensor = tensor if ranks > 1 else 1
+    return ranks // tensor, tensor
+
+
+def _memory(device: torch.device) -> float:
+    """Bytes of memory that a device has, or the machine, or what a container may have of it."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    if not hasattr(os, "sysconf"):  # Windows
+        return math.inf
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in map(Path, _LIMITS):
+        if path.is_file() and (limit := path.read_text().strip()).isdigit():
+            limits.append(int(limit))
+    return min(limits)
+
+
+def _processes_on(device: torch.device) -> int:
+    """How many processes `torchrun` started on a device of this machine, or on it as a whole."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    return -(-here // torch.cuda.device_count()) if device.type == "cuda" else here
+
+
+def _speed(width: int, tokens: int, precision: str, device: torch.device) -> float:
     """Operations in a second of the model's largest product; a few hundredths of one to measure."""
     dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    x, weight = torch.ones(tokens, width, dtype=dtype), torch.ones(width, 4 * width, dtype=dtype)
-    x @ weight
+    x = torch.ones(tokens, width, dtype=dtype, device=device)
+    weight = torch.ones(width, 4 * width, dtype=dtype, device=device)
+
+    def multiply() -> None:
+        x @ weight
+        if device.type != "cpu":
+            torch.accelerator.synchronize(device)  # a GPU begins, and Python goes on at once
+
+    multiply()
     start, rounds = time.perf_counter(), 0
     while (passed := time.perf_counter() - start) < 0.05:
-        x @ weight
+        multiply()
         rounds += 1
     return rounds * 8.0 * tokens * width**2 / passed
 
@@ -85,8 +184,8 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _bytes(number: int) -> str:
-    for size, name in ((1 << 30, "GiB"), (1 << 20, "MiB")):
-        if number >= size:
-            return f"{number / size:.1f} {name}"
+def _bytes(number: float) -> str:
+    for power, name in ((5, "PiB"), (4, "TiB"), (3, "GiB"), (2, "MiB")):
+        if number >= 1024**power:
+            return f"{number / 1024**power:,.1f} {name}"
     return f"{number / 1024:.1f} KiB"

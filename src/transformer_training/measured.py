@@ -77,6 +77,7 @@ def measure(config: TrainingConfig, vocab_size: int) -> Measured:
         optimizer = make_optimizer(model, config.lr, config.weight_decay)
         rows = torch.randint(vocab_size, (config.batch_size, config.seq + 1))
         ids = ranks.share(rows).to(ranks.device)
+        micro_batches = ids.split(config.micro_batch or len(ids))
 
         def loss_of(ids: Tensor) -> Tensor:
             lower = config.precision == "bfloat16"
@@ -84,7 +85,9 @@ def measure(config: TrainingConfig, vocab_size: int) -> Measured:
                 return loss(ids)
 
         def step() -> None:
-            train_step(loss_of, optimizer, [ids], config.lr)
+            train_step(
+                loss_of, optimizer, micro_batches, config.lr, unsent=lambda: ranks.unsent(loss)
+            )
 
         for _ in range(_WARM_UP):
             step()
@@ -92,7 +95,7 @@ def measure(config: TrainingConfig, vocab_size: int) -> Measured:
         means = [optimizer.state[each][key] for each in parameters for key in _MEANS]
         gradients = _bytes(each.grad for each in parameters if each.grad is not None)
         with _left_by(model) as storages:
-            value = loss_of(ids)
+            value = loss_of(micro_batches[0])
         value.backward()
         sent = _sent_by(step)
         # Torch counts the products of the definition, and not those of the kernel on a CPU.

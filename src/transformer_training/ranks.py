@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -18,7 +18,13 @@ from torch.nn.parallel import DistributedDataParallel
 from transformer_layers import GPT2
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.step import whole
-from transformer_training.tensor_parallel import by_matrix, by_rank, is_packed, share_matrices
+from transformer_training.tensor_parallel import (
+    by_matrix,
+    by_rank,
+    is_packed,
+    require_shared_heads,
+    share_matrices,
+)
 
 
 class NextTokenLoss(nn.Module):
@@ -91,6 +97,17 @@ class Ranks:
             return DistributedDataParallel(loss, process_group=self.data.get_group())
         return loss
 
+    def unsent(self, loss: nn.Module) -> AbstractContextManager[object]:
+        """A context in which gradients are added up and, under `ddp`, not sent.
+
+        `fsdp` sends them there too: a rank that waited would have to hold a whole gradient, and
+        sharding is chosen to hold less. It pays with sending, a gradient for each micro-batch.
+
+        Args:
+            loss: What :meth:`wrap` gave.
+        """
+        return loss.no_sync() if isinstance(loss, DistributedDataParallel) else nullcontext()
+
     def share(self, rows: Tensor) -> Tensor:
         """This rank's sequences of all of a step."""
         return rows.chunk(self.data_ranks)[self.data_rank]
@@ -142,7 +159,7 @@ def ranks_of(config: TrainingConfig) -> Iterator[Ranks]:
         TrainingError: If the ranks cannot share the work as they are to.
     """
     size, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
-    device = _device(config.device)
+    device = device_of(config.device)
     if size == 1:
         yield Ranks(rank, size, device)
         return
@@ -185,6 +202,7 @@ def _axes(config: TrainingConfig, size: int) -> tuple[int, int]:
     tensor = {"tp": size, "fsdp+tp": config.tensor_ranks}.get(config.parallel, 1)
     if size % tensor:
         raise TrainingError(f"{size} ranks cannot be cut into --tensor-ranks {tensor}")
+    require_shared_heads(config.n_head, tensor)
     data = size // tensor
     if config.batch_size % data:
         raise TrainingError(
@@ -194,7 +212,15 @@ def _axes(config: TrainingConfig, size: int) -> tuple[int, int]:
     return data, tensor
 
 
-def _device(name: str) -> torch.device:
+def device_of(name: str) -> torch.device:
+    """Where this process computes.
+
+    Args:
+        name: What `--device` says.
+
+    Raises:
+        TrainingError: If there is no such device.
+    """
     if name == "cuda" and not torch.cuda.is_available():
         raise TrainingError("--device cuda: torch finds no GPU here")
     if name == "cpu" or not torch.cuda.is_available():

@@ -17,7 +17,7 @@ from transformer_layers import GPT2
 from transformer_layers.gpt2.files import read_checkpoint
 from transformer_training import state as states
 from transformer_training.config import TrainingConfig, TrainingError
-from transformer_training.estimate import estimate
+from transformer_training.estimate import estimate, require_memory
 from transformer_training.log import Log, say
 from transformer_training.ranks import Ranks, ranks_of
 from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
@@ -34,6 +34,7 @@ if sys.platform != "win32":
     import fcntl
 
 _MEANS = ("exp_avg", "exp_avg_sq")
+_FEWEST_TOKENS = 257  # of a tokenizer: the bytes, and the end of a text
 
 
 class StoppedError(Exception):
@@ -93,9 +94,12 @@ class Run:
         self.config, self.ranks, self.out = config, ranks, Path(config.out)
         self.step = 0
         self.best: float | None = None
+        self.at_once = config.at_once(config.batch_size // ranks.data_ranks)
+        require_memory(config, _FEWEST_TOKENS, ranks.size, ranks.device)
         self.tokens = self._prepared()
         self.rows = number_of_rows(self.tokens.train, config.seq)
         self.sizes = config.model(self.tokens.tokenizer.vocab_size)
+        require_memory(config, self.sizes.vocab_size, ranks.size, ranks.device)
         torch.manual_seed(config.seed)
         self.model = GPT2(self.sizes).to(ranks.device)
         self.loss = ranks.wrap(self.model, config.compile)
@@ -114,13 +118,20 @@ class Run:
         lr = learning_rate(
             step, config.steps, config.warmup_steps, config.lr, config.min_lr * config.lr
         )
-        micro_batches = ids.split(self._micro_batch(len(ids)))
-        loss, length = train_step(self.loss_of, self.optimizer, micro_batches, lr, config.clip)
+        loss, length = train_step(
+            self.loss_of,
+            self.optimizer,
+            ids.split(self.at_once),
+            lr,
+            config.clip,
+            lambda: self.ranks.unsent(self.loss),
+        )
         entries = {"loss": self.ranks.mean(loss).item(), "lr": lr, "gradient": length.item()}
         if not math.isfinite(entries["loss"] + entries["gradient"]):
             raise TrainingError(
                 f"step {step}: the loss is {entries['loss']} and the gradient's length "
-                f"{entries['gradient']}; a lower --lr may help. {self._standing()}"
+                f"{entries['gradient']}; a lower --lr or --weight-decay may help. "
+                f"{self._standing()}"
             )
         self.step = step
         if step % config.evaluate_every == 0 or step == config.steps:
@@ -153,7 +164,7 @@ class Run:
         with states.replacing(self.out / "config.toml") as aside:
             aside.write_text(config.to_toml(), encoding="utf-8")
         say(config.to_toml().rstrip())
-        needs = estimate(config, self.sizes.vocab_size, self.ranks.size)
+        needs = estimate(config, self.sizes.vocab_size, self.ranks.size, device=self.ranks.device)
         epochs = config.steps * config.batch_size / self.rows
         say(f"{len(self.tokens.train):,} tokens to learn, {epochs:.1f} times; {needs}")
         say(f"going on after step {self.step:,}" if self.step else "beginning")
@@ -211,14 +222,6 @@ class Run:
             return True
         return False
 
-    def _micro_batch(self, count: int) -> int:
-        size = min(self.config.micro_batch or count, count)
-        if count % size:
-            raise TrainingError(
-                f"--micro-batch {size} must divide {count}, the sequences of a step on each rank"
-            )
-        return size
-
     def _evaluate(self) -> dict[str, float]:
         """The validation loss; where it is the lowest so far, the model is kept as the best."""
         config, ranks = self.config, self.ranks
@@ -241,13 +244,29 @@ class Run:
         return {"validation_loss": loss}
 
     def _sample(self) -> None:
-        config, model = self.config, self._plain()
+        """Says how the model goes on from the prompt; whatever that raises, the step is saved."""
+        model = self._plain()
+        error: Exception | None = None
         if self.ranks.rank == 0:
-            prompt = self.tokens.tokenizer.encode(config.prompt)[-config.seq + 1 :]
-            new = min(config.sample_tokens, config.seq - len(prompt))
-            draws = torch.Generator().manual_seed(config.seed)
-            ids = model.generate(prompt[None], new, temperature=0.8, top_k=50, generator=draws)
-            say(f"step {self.step:,} writes: {self.tokens.tokenizer.decode(ids[0])!r}")
+            try:
+                say(f"step {self.step:,} writes: {self._written_by(model)!r}")
+            except ValueError as raised:  # of logits that are not finite; the next loss says more
+                say(f"step {self.step:,} writes nothing: {raised}")
+            except Exception as raised:
+                error = raised
+        if self.ranks.any(error is not None):
+            self.save()
+            raise error or TrainingError("the first rank cannot write a sample; the step is saved")
+
+    def _written_by(self, model: GPT2) -> str:
+        config, tokenizer = self.config, self.tokens.tokenizer
+        prompt = tokenizer.encode(config.prompt)[-max(config.seq - 1, 1) :]
+        if not len(prompt):
+            prompt = torch.tensor([tokenizer.end_of_text])  # after which texts begin
+        new = min(config.sample_tokens, config.seq - len(prompt))
+        draws = torch.Generator().manual_seed(config.seed)
+        ids = model.generate(prompt[None], new, temperature=0.8, top_k=50, generator=draws)
+        return tokenizer.decode(ids[0])
 
     def _plain(self) -> GPT2:
         """The model as one process has it, on the CPU; empty on all ranks but the first."""
@@ -332,3 +351,5 @@ def _make_folders(out: Path) -> None:
                 f"{folder}: must be a folder, and something else is in its place; move that away, "
                 "or give another --out"
             ) from error
+        except OSError as error:
+            raise TrainingError(f"--out {out}: cannot be made: {error.strerror}") from error

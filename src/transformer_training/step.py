@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from jaxtyping import Float, Int
@@ -90,6 +91,7 @@ def train_step(
     micro_batches: Sequence[Sequences],
     lr: float,
     clip: float = math.inf,
+    unsent: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Moves the weights once, by the mean gradient of some micro-batches.
 
@@ -99,6 +101,8 @@ def train_step(
         micro_batches: Sequences, as many in each.
         lr: The learning rate.
         clip: A longer gradient, of all weights together, is made as long as this.
+        unsent: Gives the context of each micro-batch but the last, in which ranks may add up
+            gradients without sending them: :meth:`Ranks.unsent`.
 
     Returns:
         The mean loss before the step, and the gradient's length.
@@ -107,9 +111,10 @@ def train_step(
         group["lr"] = lr
     optimizer.zero_grad()
     total = torch.zeros(())
-    for ids in micro_batches:
-        loss = loss_of(ids) / len(micro_batches)
-        loss.backward()
+    for number, ids in enumerate(micro_batches, start=1):
+        with unsent() if number < len(micro_batches) else nullcontext():
+            loss = loss_of(ids) / len(micro_batches)
+            loss.backward()
         total = total.to(loss.device) + loss.detach()
     length = clip_gradients(optimizer, clip)
     optimizer.step()

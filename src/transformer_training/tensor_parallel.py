@@ -76,13 +76,26 @@ def share_matrices(model: GPT2, mesh: DeviceMesh) -> None:
         TrainingError: If the heads cannot be shared evenly.
     """
     heads, ranks = model.config.n_head, mesh.size()
+    require_shared_heads(heads, ranks)
+    for block in cast(Iterable[GPT2Block], model.h):
+        parallelize_module(block, mesh, dict(STYLES))
+        block.attn.num_heads = heads // ranks
+
+
+def require_shared_heads(heads: int, ranks: int) -> None:
+    """Refuses heads that ranks cannot share evenly.
+
+    Args:
+        heads: Of a block.
+        ranks: How many share its matrices.
+
+    Raises:
+        TrainingError: If one would have more than another.
+    """
     if heads % ranks:
         raise TrainingError(
             f"{ranks} ranks cannot share --n-head {heads} evenly; give a multiple of {ranks}"
         )
-    for block in cast(Iterable[GPT2Block], model.h):
-        parallelize_module(block, mesh, dict(STYLES))
-        block.attn.num_heads = heads // ranks
 
 
 def is_packed(name: str) -> bool:

@@ -163,3 +163,13 @@ class TestHTML:
         html = check("gelu", bad)._repr_html_()
         assert "<script>" not in html
         assert "&lt;script&gt;&amp;" in html
+
+
+@pytest.mark.parametrize("option", ["--seed", "--timeout"])
+@pytest.mark.parametrize("value", ["-1", "1e300", "nan", "inf", str(2**64), "", "9" * 5000])
+def test_numbers_that_are_refused(option, value, capsys, monkeypatch):
+    monkeypatch.setattr("subprocess.run", None)  # nothing is begun
+    with pytest.raises(SystemExit) as raised:
+        main(["gelu", "theirs:right", f"{option}={value}"])
+    assert raised.value.code == 2
+    assert f"argument {option}: " in capsys.readouterr().err

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.device_mesh import init_device_mesh
 from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_layers import GPT2, GPT2Config
 from transformer_training import Costs, TrainingConfig, costs, estimate
@@ -44,6 +46,12 @@ WAYS: list[tuple[int, dict[str, Any]]] = [
     (4, {**ODD, "parallel": "fsdp"}),
     (4, {**EVEN, "parallel": "tp"}),
     (4, {**ODD, "parallel": "fsdp+tp"}),
+    (1, {**EVEN, "micro_batch": 2}),
+    (2, {**EVEN, "parallel": "ddp", "micro_batch": 2}),
+    (2, {**EVEN, "parallel": "ddp", "micro_batch": 1}),
+    (2, {**EVEN, "parallel": "fsdp", "micro_batch": 1, "precision": "bfloat16"}),
+    (2, {**EVEN, "parallel": "tp", "micro_batch": 2}),
+    (4, {**ODD, "parallel": "fsdp+tp", "micro_batch": 3}),
 ]
 
 
@@ -65,7 +73,8 @@ def gloo(local: LocalRanks) -> dict[int, list[dict[str, float]]]:
 
 def names_of(way: tuple[int, dict[str, Any]]) -> str:
     ranks, options = way
-    return f"{options.get('parallel', 'none')}-{ranks}-{options.get('precision', 'float32')}"
+    parallel, precision = options.get("parallel", "none"), options.get("precision", "float32")
+    return f"{parallel}-{ranks}-{precision}-{options.get('micro_batch', 'whole')}"
 
 
 @pytest.mark.parametrize("way", WAYS, ids=names_of)
@@ -76,6 +85,7 @@ def test_ranks_hold_and_send_what_is_derived(way, local, gloo):
     config = TrainingConfig(("-",), "-", device="cpu", **options)
     model = config.model(vocab_size)
     found = local.measure(ranks, config, vocab_size)
+    axis = {"none": 1, "tp": 1, "fsdp+tp": ranks // 2}.get(config.parallel, ranks)
     derived = costs(
         model,
         config.batch_size,
@@ -84,6 +94,7 @@ def test_ranks_hold_and_send_what_is_derived(way, local, gloo):
         config.parallel,
         ranks,
         config.tensor_ranks,
+        micro_batches=config.batch_size // axis // config.micro_batch if config.micro_batch else 1,
     )
     first = found[0]
     assert first.parameters == max(each.parameters for each in found) == derived.parameters
@@ -92,8 +103,7 @@ def test_ranks_hold_and_send_what_is_derived(way, local, gloo):
     assert first.activations == pytest.approx(derived.activations, rel=TOLERANCE)
     # PyTorch's gloo sums for all where a part is wanted, and sends what that takes.
     extra = 0.0
-    if ranks > 1:
-        axis = ranks // 2 if config.parallel == "fsdp+tp" else ranks
+    if axis > 1:
         extra = gloo[axis][0]["reduce_scatter"] * axis / (axis - 1) - 1
     sent = derived.sent + extra * derived.reduce_scattered
     for each in found:
@@ -165,6 +175,50 @@ def test_numbers_by_hand():
     assert found.flops == 2 * 4 * flops_of_token(config, 4)
 
 
+def test_micro_batches_by_hand():
+    """Activations are divided; fsdp alone sends as often as there are micro-batches."""
+    config = GPT2Config(vocab_size=12, n_positions=4, n_embd=4, n_layer=1, n_head=2)
+    for parallel, times in (("ddp", 1), ("fsdp", 4), ("tp", 1)):
+        whole, parts = (
+            costs(config, 8, parallel=parallel, ranks=2, micro_batches=number) for number in (1, 4)
+        )
+        assert parts.activations * 4 == whole.activations
+        assert parts.sent == times * whole.sent
+        assert (parts.state, parts.flops) == (whole.state, whole.flops)
+
+
+def test_the_speed_is_that_of_the_device(monkeypatch):
+    """The products of the estimate are made on a GPU that torch pretends to have, to their end."""
+    happened: list[str] = []
+    ticks = iter(range(10))
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func is torch.ops.aten.mm.default:
+                happened.append(" x ".join(each.device.type for each in args))
+            return func(*args, **(kwargs or {}))
+
+    def clock() -> float:
+        happened.append("clock")
+        return 0.02 * next(ticks)
+
+    def wait(device: torch.device) -> None:
+        happened.append(f"wait for {device.type}")
+
+    monkeypatch.setattr("time.perf_counter", clock)
+    monkeypatch.setattr("torch.accelerator.synchronize", wait)
+    config = TrainingConfig(("-",), "-", seq=8, n_layer=1, n_embd=16)
+    costs(config.model(50), 1)  # its shapes are remembered; they cannot be had of fakes
+    with FakeTensorMode(), Recorder():
+        found = estimate(config, 50, device=torch.device("cuda"))
+        product = ["cuda x cuda", "wait for cuda"]
+        assert happened == [*product, "clock", "clock", *product, "clock", *product, "clock"]
+        happened.clear()
+        estimate(config, 50, device=torch.device("cpu"))
+        assert happened == ["cpu x cpu", "clock", "clock", *2 * ["cpu x cpu", "clock"]]
+    assert found.seconds == pytest.approx(found.flops / (2 * 8 * 128 * 16**2 / 0.06))
+
+
 def test_totals():
     found = Costs(1, 2, 3, 4, 5, 6, 7, 8)
     assert (found.state, found.held, found.sent) == (6, 10, 18)
@@ -177,6 +231,11 @@ def test_totals():
         ({"ranks": 2}, "2 ranks need a way to share the work, got parallel='none'"),
         ({"parallel": "zero", "ranks": 2}, "parallel must be one of .*, got 'zero'"),
         ({"precision": "half"}, "precision must be one of .*, got 'half'"),
+        ({"micro_batches": 0}, "micro_batches must be at least 1, got 0"),
+        (
+            {"parallel": "ddp", "ranks": 2, "micro_batches": 3},
+            "micro_batches must divide 4, the sequences of a rank, got 3",
+        ),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"ranks": 0}, "ranks must be at least 1, got 0"),
         ({"tensor_ranks": 0}, "tensor_ranks must be at least 1, got 0"),

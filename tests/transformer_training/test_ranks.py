@@ -12,13 +12,16 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from safetensors.torch import load_file
+from torch.distributed.device_mesh import init_device_mesh
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from tests.transformer_training.processes import Parent, losses, wait_for_step
 from transformer_training import TrainingError
 from transformer_training.config import TrainingConfig, parse
 from transformer_training.ranks import Ranks, _axes
-from transformer_training.run import train
+from transformer_training.run import Run, train
 from transformer_training.tokens import rows_of_step
 
 # Sums of float32 in another order differ by some 2**-24 of their size, 5.6 here. AdamW divides a
@@ -71,6 +74,30 @@ def test_ranks_compute_what_one_process_does(sixty, tmp_path, alone, parent, par
 def test_micro_batches_of_ranks(sixty, tmp_path, alone, parent):
     assert shared(parent, 2, sixty, tmp_path / "out", "ddp", "--micro-batch", "1") == [0, 0]
     close(tmp_path / "out", alone)
+
+
+@pytest.mark.parametrize("micro_batch", ["1", "2"])
+def test_a_step_sends_gradients_once(small, tmp_path, micro_batch):
+    """One of two ranks under ddp, told by torch that the other one answers."""
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    try:
+        ranks = Ranks(0, 2, torch.device("cpu"), "ddp", init_device_mesh("cpu", (2,)))
+        options = ["--out", str(tmp_path), "--parallel", "ddp", "--micro-batch", micro_batch]
+        run = Run(parse([*small, *options]), ranks)
+        sent = []
+
+        def send(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+            sent.append(bucket.buffer().clone())
+            done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+            done.set_result(bucket.buffer())
+            return done
+
+        run.loss.register_comm_hook(None, send)
+        run.next_step()
+        assert len(sent) == 1
+        assert sent[0].numel() == sum(each.numel() for each in run.model.parameters())
+    finally:
+        dist.destroy_process_group()
 
 
 @pytest.mark.parametrize(
@@ -149,6 +176,7 @@ def test_a_steps_sequences_are_shared_without_overlap_or_loss(ranks: int):
     [
         ({}, 2, "torchrun started 2 ranks; say how they share the work, with --parallel ddp"),
         ({"parallel": "ddp", "batch_size": 3}, 2, "--batch-size 3 must be a multiple of 2"),
+        ({"parallel": "tp", "n_head": 1}, 2, "2 ranks cannot share --n-head 1 evenly; give a mul"),
         ({"parallel": "fsdp+tp"}, 3, "3 ranks cannot be cut into --tensor-ranks 2"),
     ],
 )

@@ -80,6 +80,27 @@ class TestWhatARunLeaves:
         assert same(tmp_path, unbroken)
         assert len(list((tmp_path / "checkpoints").iterdir())) == 8
 
+    @pytest.mark.parametrize("prompt", ["", "a", "abc " * 500])
+    @pytest.mark.parametrize("seq", ["1", "8"])
+    def test_samples_go_on_from_any_prompt(self, small, tmp_path, capsys, prompt, seq):
+        options = ["--sample-every", "1", "--steps", "1", "--seq", seq, "--prompt", prompt]
+        run(small, tmp_path, *options)
+        assert "step 1 writes: " in capsys.readouterr().out
+
+    def test_a_sample_that_fails_loses_no_step(self, small, tmp_path, monkeypatch):
+        def failing(*arguments: object, **options: object) -> None:
+            raise ZeroDivisionError
+
+        options = ["--sample-every", "3", "--checkpoint-every", "100"]
+        with monkeypatch.context() as patch:
+            patch.setattr(GPT2, "generate", failing)
+            with pytest.raises(ZeroDivisionError):
+                run(small, tmp_path / "failed", *options)
+        assert (tmp_path / "failed/checkpoints/step-00000003.safetensors").is_file()
+        run(small, tmp_path / "failed", *options)
+        run(small, tmp_path / "unbroken")
+        assert losses(tmp_path / "failed") == losses(tmp_path / "unbroken")
+
     def test_micro_batches_are_the_large_batch(self, small, tmp_path):
         run(small, tmp_path / "whole")
         run(small, tmp_path / "parts", "--micro-batch", "1")
@@ -237,8 +258,8 @@ class TestGoingOn:
 
 class TestWhatCannotGoOn:
     def test_a_loss_that_is_no_number(self, small, tmp_path):
-        with pytest.raises(TrainingError, match=r"^step \d+: the loss is .*a lower --lr may help"):
-            run(small, tmp_path, "--lr", "1e30", "--clip", "1e30", "--checkpoint-every", "1")
+        with pytest.raises(TrainingError, match=r"^step \d+: the loss is .*a lower --lr or --w"):
+            run(small, tmp_path, "--lr", "1e20", "--clip", "1e30", "--checkpoint-every", "1")
         (last,) = sorted((tmp_path / "checkpoints").iterdir())[-1:]
         state = load_file(last)
         assert all(tensor.isfinite().all() for tensor in state.values())
@@ -275,6 +296,43 @@ class TestWhatCannotGoOn:
     def test_micro_batches_of_different_size(self, small, tmp_path):
         with pytest.raises(TrainingError, match="--micro-batch 3 must divide 4"):
             run(small, tmp_path, "--micro-batch", "3")
+
+    def test_a_model_that_the_memory_cannot_hold(self, small, tmp_path, monkeypatch):
+        def allocate(*sizes: object) -> None:
+            raise AssertionError(f"allocated {sizes}")
+
+        monkeypatch.setattr("transformer_training.run.GPT2", allocate)
+        said = (
+            r"--n-embd 10000000, --n-layer 1 and --seq 8 make a model that needs 17\.1 PiB in each "
+            r"process, with gradients and AdamW's means, and there are \d.* [GT]iB; make it smaller"
+        )
+        with pytest.raises(TrainingError, match=said):
+            run(small, tmp_path, "--n-embd", "10000000")
+
+    def test_sequences_that_the_memory_cannot_hold(self, small, tmp_path):
+        said = "--batch-size 90000000 and --seq 8 need .* TiB in each process beside the .* KiB of"
+        with pytest.raises(TrainingError, match=said):
+            run(small, tmp_path, "--batch-size", "90000000")
+
+    def test_a_mistake_in_the_program_is_a_traceback(self, small, tmp_path, monkeypatch):
+        def mistaken(*arguments: object) -> None:
+            raise ValueError("shapes do not fit")
+
+        monkeypatch.setattr("transformer_training.run.train_step", mistaken)
+        monkeypatch.setattr("sys.argv", ["x", *small, "--out", str(tmp_path)])
+        with pytest.raises(ValueError, match="shapes do not fit"):
+            main()
+
+    @pytest.mark.parametrize("world", ["1", "2"])
+    def test_so_is_one_among_ranks(self, small, tmp_path, monkeypatch, world):
+        def mistaken(*arguments: object) -> None:
+            raise RuntimeError("shapes do not fit")
+
+        monkeypatch.setenv("WORLD_SIZE", world)
+        monkeypatch.setattr("transformer_training.__main__.train", mistaken)
+        monkeypatch.setattr("sys.argv", ["x", *small, "--out", str(tmp_path)])
+        with pytest.raises(RuntimeError, match="shapes do not fit"):
+            main()
 
     def test_each_is_said_in_one_sentence(self, tmp_path, monkeypatch, capsys):
         empty = tmp_path / "empty.txt"
