@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-nightly check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -37,9 +37,12 @@ serve: $(VENV)/installed ## show the book in a browser; build what changes, and 
 site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
 	$(BIN)/python -m tests.site.report
 
-test: $(VENV)/installed ## run every test
+test: $(VENV)/installed ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+
+test-nightly: $(VENV)/installed ## run the tests that take too long for every run: all values where make test has some
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m nightly
 
 check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/ruff format --check .

@@ -20,7 +20,6 @@ from transformer_layers import GPT2Config
 from transformer_layers.gpt2.files.checkpoint import read_checkpoint
 from transformer_layers.gpt2.files.weights import weight_shapes
 
-MUTATIONS = 10_000
 CONFIG = GPT2Config(vocab_size=3, n_positions=2, n_embd=2, n_layer=1, n_head=1)
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16}
@@ -273,12 +272,13 @@ def table(outcomes):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path):
+@pytest.mark.parametrize("number", [2000, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path, number):
     folders = whole_checkpoints(tmp_path)
     originals = [{path.name: path.read_bytes() for path in each.iterdir()} for each in folders]
     before = memory.peak()
     outcomes = Counter()
-    for seed in range(MUTATIONS):
+    for seed in range(number):
         which = seed % len(folders)
         try:
             outcomes[mutate_and_read(folders[which], originals[which], seed)] += 1
@@ -288,9 +288,9 @@ def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path):
     for folder in folders:
         read_checkpoint(folder)
     print(table(outcomes))  # pytest -s shows it
-    assert outcomes.total() == MUTATIONS
+    assert outcomes.total() == number
     # Damage that must be seen: there is no file of another length that is whole.
     for kind in ("truncated", "bytes inserted", "bytes deleted"):
         assert outcomes[kind, "read"] == 0
     # Damage that cannot be seen, since the format has no checksum: other numbers are read.
-    assert outcomes["bytes flipped in the data", "read"] > 500
+    assert outcomes["bytes flipped in the data", "read"] > number / 20
