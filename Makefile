@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -37,13 +37,16 @@ serve: $(VENV)/installed ## show the book in a browser; build what changes, and 
 site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
 	$(BIN)/python -m tests.site.report
 
-test: $(VENV)/installed ## run every test
+test: $(VENV)/installed ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
 	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
 	$(BIN)/python -m tests.hard $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) --numprocesses 2 --dist loadgroup
+
+test-nightly: $(VENV)/installed ## run the tests that take too long for every run: all values where make test has some
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m nightly
 
 check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/ruff format --check .

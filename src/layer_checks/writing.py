@@ -17,7 +17,7 @@ from layer_checks.randomness import seeded
 _SEQ, _NEW, _ROWS, _DRAWS = 3, 5, 24, 3000
 # Of these tokens are prompts; one that is none of them ends what is written.
 _OF_PROMPTS = 6
-_PROMPT = (1, 2, 3)
+_PROMPT = (1,)  # any will do where the logits are fixed, and the shortest takes the least time
 # Of 11 tokens. top_p counts others before the division by a temperature, or before top_k.
 _PROBABILITIES = (0.4, 0.25, 0.15, 0.1, 0.05, *[0.05 / 6] * 6)
 

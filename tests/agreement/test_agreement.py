@@ -42,7 +42,9 @@ def test_sentences_have_eight_words_and_the_first_nouns_verb():
         assert len(drawn[:, column].unique()) == count
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))]
+)
 def test_the_model_learns_to_agree_with_the_first_noun(seed):
     torch.manual_seed(seed)
     model = trained_model()

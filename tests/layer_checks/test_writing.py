@@ -12,6 +12,8 @@ from layer_checks.writing import continued, rows_ending_apart, written
 from transformer_layers import GPT2, GPT2Config
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
+# In the process that already knows how the model's mistakes behave.
+with_the_mistakes = pytest.mark.xdist_group("mistakes of GPT2")
 ASKED = {"greedy tokens", "rows that end", "end in a prompt", "nucleus", "nucleus of four"}
 ASKED |= {"draws of a generator"}
 
@@ -34,6 +36,7 @@ class Silent(GPT2):
     stream: Any = property()
 
 
+@with_the_mistakes
 def test_a_model_that_does_not_write_is_not_asked() -> None:
     report = check("GPT2", Silent)
     assert report
@@ -42,6 +45,7 @@ def test_a_model_that_does_not_write_is_not_asked() -> None:
     assert all(result.word == "unasked" for result in report.failed)
 
 
+@with_the_mistakes
 def test_a_model_is_asked_for_what_it_takes() -> None:
     report = check("GPT2", WithoutEnds)
     assert report

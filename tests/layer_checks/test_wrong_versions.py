@@ -1,17 +1,42 @@
 """The checks are checked: each catches something, together they catch all, and nothing else."""
 
 import os
-from functools import cache, partial
+from functools import cache
 
 import pytest
 from torch import nn
 
-from layer_checks import check, detection_table, wrong_version, wrong_versions
-from layer_checks.definitions import WrongVersion
+from layer_checks import (
+    DetectionTable,
+    Report,
+    check,
+    detection,
+    detection_table,
+    diagnosis,
+    likeness,
+    wrong_version,
+    wrong_versions,
+)
+from layer_checks.candidates import _match, _witness
+from layer_checks.comparison import _in_single
+from layer_checks.definitions import Candidate, Check, WrongVersion
 from layer_checks.registry import LAYERS, right_version
-from layer_checks.running import run
+from layer_checks.running import Result, run
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
+pytestmark = pytest.mark.usefixtures("as_users_run_it", "run_once")
+_run_once = cache(run)
+
+
+@pytest.fixture
+def run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a check that is run again on the same version with the same seed give what it gave."""
+
+    def kept(one: Check, candidate: Candidate, seed: int = 0) -> Result:
+        otherwise = any(context.get() for context in (_match, _witness, _in_single))
+        return (run if otherwise else _run_once)(one, candidate, seed)
+
+    for module in (detection, diagnosis, likeness):
+        monkeypatch.setattr(module, "run", kept)
 
 
 def grouped(layer: str, *more: object, name: str = "") -> object:
@@ -28,7 +53,22 @@ VERSIONS = [
 ]
 # Of random weights and inputs. The nightly run has 200, which take an hour.
 SEEDS = int(os.environ.get("SEEDS", "5"))
-table_of = cache(partial(detection_table, generic=True))
+
+
+@cache
+def report_of(layer: str, version: WrongVersion) -> Report:
+    """What `check` says of a wrong version, with the seed of the tables."""
+    return check(layer, version.layer)
+
+
+@cache
+def table_of(layer: str) -> DetectionTable:
+    """The table of a layer, with the results of the reports."""
+    for version in wrong_versions(layer):
+        report_of(layer, version)
+    return detection_table(layer, generic=True)
+
+
 TEN_OR_MORE = {
     "attention_weights",
     "scaled_dot_product_attention",
@@ -75,7 +115,7 @@ def test_a_wrong_version_derives_from_a_right_or_a_wrong_one(
 
 @pytest.mark.parametrize(("layer", "version"), VERSIONS)
 def test_every_wrong_version_is_caught_and_named(layer: str, version: WrongVersion) -> None:
-    report = check(layer, version.layer)
+    report = report_of(layer, version)
     assert report.failed
     assert report.behaves_like is version, report
 
@@ -85,8 +125,10 @@ def test_no_wrong_version_escapes_by_the_luck_of_the_draw(
     layer: str, version: WrongVersion
 ) -> None:
     strong = [each for each in LAYERS[layer].checks if not each.weak]
+    failed = {result.name for result in report_of(layer, version).failed}
+    likeliest = sorted(strong, key=lambda each: each.name not in failed)  # one is enough
     for seed in (1, 2):
-        assert not all(run(each, version.layer, seed).held for each in strong)
+        assert not all(run(each, version.layer, seed).held for each in likeliest)
 
 
 @pytest.mark.parametrize("layer", EACH_LAYER)

@@ -30,7 +30,8 @@ class LayerCase:
         random_in_training: Whether two forwards in training differ.
         smooth_only_in: Context in which second and forward-mode derivatives exist, and vmap.
         max_seq: The longest sequence that it takes; None if it takes any.
-        compiled_in_training: Whether it is compiled in training, in evaluation, or in both (None).
+        compiled: In which mode each run compiles it: "training", "eval" or "both"; the nightly run
+            in the other one, too.
     """
 
     name: str
@@ -39,7 +40,7 @@ class LayerCase:
     random_in_training: bool = False
     smooth_only_in: Callable[[], AbstractContextManager[object]] = nullcontext
     max_seq: int | None = None
-    compiled_in_training: bool | None = None
+    compiled: str = "eval"
 
 
 class Apply(nn.Module):
@@ -117,12 +118,17 @@ CASES = [
     LayerCase("LayerNorm", lambda: tl.LayerNorm(D_MODEL), sequences),
     LayerCase("LayerNorm without bias", lambda: tl.LayerNorm(D_MODEL, bias=False), sequences),
     LayerCase("RMSNorm", lambda: tl.RMSNorm(D_MODEL), sequences),
-    LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first),
+    LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first, compiled="both"),
     LayerCase(
-        "BatchNorm1d averaging", lambda: tl.BatchNorm1d(D_MODEL, momentum=None), channels_first
+        "BatchNorm1d averaging",
+        lambda: tl.BatchNorm1d(D_MODEL, momentum=None),
+        channels_first,
+        compiled="both",
     ),
     LayerCase("Conv1D", lambda: tl.Conv1D(D_MODEL, 4), sequences),
-    LayerCase("Dropout", lambda: tl.Dropout(0.25), sequences, random_in_training=True),
+    LayerCase(
+        "Dropout", lambda: tl.Dropout(0.25), sequences, random_in_training=True, compiled="both"
+    ),
     LayerCase("gelu", lambda: Apply(tl.gelu), sequences),
     LayerCase("gelu_tanh", lambda: Apply(tl.gelu_tanh), sequences),
     LayerCase("soft_threshold", lambda: Apply(half_step), sequences),
@@ -144,6 +150,7 @@ CASES = [
         lambda: tl.PositionwiseFeedForward(D_MODEL, 4),
         sequences,
         random_in_training=True,
+        compiled="training",  # in evaluation as a part of the encoder layer whose norm comes first
     ),
     LayerCase(
         "TransformerEncoderLayer",
@@ -151,6 +158,7 @@ CASES = [
         masked_sequences,
         random_in_training=True,
         smooth_only_in=math_kernel,
+        compiled="training",
     ),
     LayerCase(
         "PreNormTransformerEncoderLayer",
@@ -160,7 +168,11 @@ CASES = [
         smooth_only_in=math_kernel,
     ),
     LayerCase(
-        "FeedForward", lambda: tl.FeedForward(D_MODEL, 4), sequences, random_in_training=True
+        "FeedForward",
+        lambda: tl.FeedForward(D_MODEL, 4),
+        sequences,
+        random_in_training=True,
+        compiled="training",  # in evaluation as a part of GPT2
     ),
     LayerCase(
         "CausalSelfAttention",
@@ -168,6 +180,7 @@ CASES = [
         sequences,
         random_in_training=True,
         smooth_only_in=math_kernel,
+        compiled="training",  # in evaluation as a part of GPT2
     ),
     LayerCase(
         "GPT2Block",
@@ -175,7 +188,7 @@ CASES = [
         sequences,
         random_in_training=True,
         smooth_only_in=math_kernel,
-        compiled_in_training=True,  # in evaluation as a part of GPT2
+        compiled="training",  # in evaluation as a part of GPT2
     ),
     LayerCase(
         "GPT2",
@@ -184,6 +197,5 @@ CASES = [
         random_in_training=True,
         smooth_only_in=math_kernel,
         max_seq=N_POSITIONS,
-        compiled_in_training=False,
     ),
 ]

@@ -40,6 +40,11 @@ from transformer_layers.gpt2.tokenizer import END_OF_TEXT, Tokenizer, train_toke
 PUBLISHED_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
+def all_of_them(*values):
+    """Values with which a test takes long, for the nightly run; each run has some of them."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 @functools.cache
 def ranks():
     return {pair: i for i, pair in enumerate(published_vocabulary()[1])}
@@ -163,14 +168,16 @@ def test_every_token_is_what_its_own_bytes_make():
         assert merged(token, ranks()) == [token]
 
 
-def test_the_texts_of_all_tokens_are_encoded_alike():
+@pytest.mark.parametrize("step", [10, all_of_them(1)])
+def test_the_texts_of_all_tokens_are_encoded_alike(step):
     texts = [decode([number], tokens()) for number in range(50256)]
-    assert texts == [ours()[0].decode(_tensor([number])) for number in range(50256)]
+    some = range(0, 50256, step)
+    assert [texts[number] for number in some] == [ours()[0].decode(_tensor([n])) for n in some]
     whole = [(number, text) for number, text in enumerate(texts) if "\ufffd" not in text]
     assert len(whole) == 50256 - 352  # those are parts of characters
     assert all(pieces(text) == [text] for _, text in whole)  # so it is the token by itself
-    for i in range(0, len(whole), 100):
-        same("".join(text + "\r" for _, text in whole[i : i + 100]))
+    for i in range(0, len(whole), 100 * step):
+        same("".join(text + "\r" for _, text in whole[i : i + 100 * step : step]))
 
 
 def test_our_pattern_is_the_published_one():
@@ -232,10 +239,15 @@ def test_tables_differ_only_where_one_of_them_does_not_know_a_character():
     assert len(unlike()) < 0.15 * len(set(map(chr, range(0x32400))))
 
 
-@pytest.mark.parametrize("plane", range(17))
-def test_every_plane_of_unicode_is_encoded_alike(plane):
-    # Planes that are empty or for private use are all of a kind.
-    step = 1 if plane in (0, 1) else 7 if plane in (2, 3) else 61
+# Planes that are empty or for private use are all of a kind.
+@pytest.mark.parametrize(
+    ("plane", "step"),
+    [
+        *((plane, 11 if plane < 4 else 101) for plane in range(17)),
+        *(all_of_them(plane, step) for plane, step in ((0, 1), (1, 1), (2, 7), (3, 7))),
+    ],
+)
+def test_every_plane_of_unicode_is_encoded_alike(plane, step):
     codes = range(0x10000 * plane, 0x10000 * (plane + 1), step)
     characters = [chr(i) for i in codes if not 0xD800 <= i < 0xE000]
     known = [character for character in characters if character not in unlike()]
@@ -264,9 +276,10 @@ def test_what_is_no_text_is_refused():
         encode(b"a", {}, {})
 
 
-def test_a_megabyte_of_one_letter():
-    found = same("a" * 2**20)
-    assert len(found) == 2**18  # "aaaa" is the longest token of them
+@pytest.mark.parametrize("length", [2**17, all_of_them(2**20)])
+def test_a_long_run_of_one_letter(length):
+    found = same("a" * length)
+    assert len(found) == length // 4  # "aaaa" is the longest token of them
 
 
 def test_lookups_grow_with_the_length():
@@ -369,12 +382,15 @@ def test_training_finds_the_merges_of_tokenizers(texts):
     assert library._vocab == vocab | {END_OF_TEXT: len(vocab)}
 
 
-def test_training_on_long_texts_finds_the_merges_of_tokenizers():
-    texts = [inspect.getsource(module) for module in (inspect, re, random)]
-    vocab, merges = train(texts, 700)
-    assert len(merges) == 700 - 256
-    assert train_tokenizer(texts, 701)._merges == merges
-    assert train(reversed(texts), 700) == (vocab, merges)
+@pytest.mark.parametrize(
+    ("modules", "size"), [((re, random), 450), all_of_them((inspect, re, random), 700)]
+)
+def test_training_on_long_texts_finds_the_merges_of_tokenizers(modules, size):
+    texts = [inspect.getsource(module) for module in modules]
+    vocab, merges = train(texts, size)
+    assert len(merges) == size - 256
+    assert train_tokenizer(texts, size + 1)._merges == merges
+    assert train(reversed(texts), size) == (vocab, merges)
 
 
 def long_pieces():
