@@ -18,10 +18,13 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.site import costs
+from tests.site.axe import CONTRAST, violations_on
 from tests.site.serving import BROWSERS, ROOT, Handler
 
 DESKTOP = {"width": 1300, "height": 900}
 PHONE = {"width": 390, "height": 844}
+SCREEN = {"width": 1280, "height": 1000}  # by which the height of a chapter is counted
 NARROW = {"width": 320, "height": 568}  # the narrowest phones, and a desktop at 400 %
 
 expect.set_options(timeout=60_000)  # milliseconds; five seconds can be short on a busy machine
@@ -109,6 +112,7 @@ def browser() -> Iterator[Browser]:
 class Visit:
     """What a browser notices on one page."""
 
+    cost: costs.Cost = field(default_factory=lambda: costs.Cost({}, 0.0))
     messages: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -118,6 +122,8 @@ class Visit:
     themes: dict[str, str] = field(default_factory=dict)
     too_wide: dict[str, list[str]] = field(default_factory=dict)
     faint: dict[str, list[str]] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    open: dict[str, int] = field(default_factory=dict)
 
 
 def watch(page: Page, visit: Visit, address: str) -> None:
@@ -152,28 +158,32 @@ def watch(page: Page, visit: Visit, address: str) -> None:
 
 @pytest.fixture(scope="session")
 def visits(browser: Browser, address: str, different: list[str]) -> dict[str, Visit]:
-    """One visit to each page that differs: light and dark, on a desktop and on a phone."""
-    found = {}
+    """A first visit to each page that differs: light and dark, on a desktop and on a phone."""
+    return {name: visited(browser, address, name) for name in different}
+
+
+def visited(browser: Browser, address: str, name: str) -> Visit:
+    """Visits a page with nothing kept from before, and asks all that needs no click."""
     context = browser.new_context(color_scheme="light", viewport=DESKTOP)
     context.add_init_script(path=Path(__file__).parent / "inspection.js")
-    for name in different:
-        visit = found[name] = Visit()
-        page = context.new_page()
-        watch(page, visit, address)
-        page.goto(address + name)
+    page, visit = context.new_page(), Visit()
+    watch(page, visit, address)
+    visit.cost = costs.visited(page, address + name)
+    page.evaluate("inspection.settled()")
+    visit.maths = page.evaluate("inspection.maths()")
+    visit.markup = page.evaluate("inspection.markup()")
+    visit.unnamed_images = page.evaluate("inspection.unnamedImages()")
+    visit.too_wide["desktop"] = page.evaluate("inspection.tooWide()")
+    visit.wrong = violations_on(page, without=[CONTRAST])
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
         page.evaluate("inspection.settled()")
-        visit.maths = page.evaluate("inspection.maths()")
-        visit.markup = page.evaluate("inspection.markup()")
-        visit.unnamed_images = page.evaluate("inspection.unnamedImages()")
-        visit.too_wide["desktop"] = page.evaluate("inspection.tooWide()")
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            page.evaluate("inspection.settled()")
-            visit.themes[theme] = page.evaluate("document.documentElement.dataset.theme")
-            visit.faint[theme] = page.evaluate("inspection.faint()")
-        for screen, size in (("phone", PHONE), ("narrow phone", NARROW)):
-            page.set_viewport_size(size)
-            visit.too_wide[screen] = page.evaluate("inspection.tooWide()")
-        page.close()
+        visit.themes[theme] = page.evaluate("document.documentElement.dataset.theme")
+        visit.faint[theme] = page.evaluate("inspection.faint()")
+    page.set_viewport_size(SCREEN)
+    visit.open = page.evaluate("inspection.open()")
+    for screen, size in (("phone", PHONE), ("narrow phone", NARROW)):
+        page.set_viewport_size(size)
+        visit.too_wide[screen] = page.evaluate("inspection.tooWide()")
     context.close()
-    return found
+    return visit

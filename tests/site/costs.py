@@ -3,9 +3,10 @@
 import gzip
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from playwright.sync_api import Browser, Response
+from playwright.sync_api import Browser, Page, Response
 
 _PACKED = (".woff2", ".woff", ".png")
 _SHIFT = """() => new Promise((resolve) => {
@@ -33,19 +34,28 @@ class Cost:
 def first_visit(browser: Browser, url: str) -> Cost:
     """Visits a page with nothing kept from before."""
     context = browser.new_context()
-    page = context.new_page()
+    cost = visited(context.new_page(), url)
+    context.close()
+    return cost
+
+
+def visited(page: Page, url: str) -> Cost:
+    """Goes to an address, in a page whose context has kept nothing from before."""
     answers: list[Response] = []
     page.on("response", lambda answer: answers.append(answer))
     page.goto(url, wait_until="load")
     shift = page.evaluate(_SHIFT)
-    sent = {answer.url: _sent(answer) for answer in answers}
-    context.close()
-    return Cost(sent, shift)
+    return Cost({answer.url: _sent(answer) for answer in answers}, shift)
 
 
 def _sent(answer: Response) -> int:
     body = answer.body()
-    return len(body) if answer.url.endswith(_PACKED) else len(gzip.compress(body, 6))
+    return len(body) if answer.url.endswith(_PACKED) else _compressed(body)
+
+
+@lru_cache(maxsize=64)  # every page asks for the same scripts and styles
+def _compressed(body: bytes) -> int:
+    return len(gzip.compress(body, 6))
 
 
 _KINDS = {

@@ -3,8 +3,12 @@ window.inspection = {
   // Fonts change the layout; colors fade into those of another theme.
   async settled() {
     await document.fonts.ready;
-    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
-    await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
+    let moving;
+    do {
+      for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+      moving = document.getAnimations();
+      moving.forEach((animation) => animation.finish());
+    } while (moving.length);
   },
 
   maths() {
@@ -57,10 +61,32 @@ window.inspection = {
     return [`${root.scrollWidth} > ${innerWidth}`, ...wide.map(inspection.name).slice(-3)];
   },
 
+  // What stands open: its cells, its height, the lines that are printed, and the words of prose.
+  open() {
+    const shown = (each) => each.checkVisibility({ contentVisibilityAuto: true });
+    const all = (selector) => [...document.querySelectorAll(`article ${selector}`)].filter(shown);
+    const lines = (each) => each.textContent.trimEnd().split("\n");
+    const printed = all(".cell_output pre").flatMap(lines);
+    const prose = all("p, article li").filter((each) => !each.closest("table, figure, pre, .cell"));
+    const said = (each) => {
+      const copy = each.cloneNode(true);
+      copy.querySelectorAll(".katex").forEach((formula) => formula.replaceWith("x"));
+      copy.querySelectorAll("p, ul, ol, .cell").forEach((inner) => inner.remove());
+      return copy.textContent.match(/\S+/g) ?? [];
+    };
+    return {
+      cells: all(".cell_input pre").length,
+      height: document.documentElement.scrollHeight,
+      printed: printed.length + all(".cell_output tr").length,
+      verdicts: printed.filter((line) => /^(equal|different|holds|exact)\b.*:/.test(line)).length,
+      words: prose.flatMap(said).length,
+    };
+  },
+
   // Text whose contrast with its background is below that of WCAG 2.1, level AA.
   faint() {
     const found = new Map();
-    for (const node of inspection.texts(document.querySelector("main article"))) {
+    for (const node of inspection.texts(document.body)) {
       const element = node.parentElement;
       if (element.closest("form")) continue; // the theme's hints beside a field
       if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;

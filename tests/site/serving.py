@@ -16,6 +16,8 @@ POLICY = (
 class Handler(SimpleHTTPRequestHandler):
     """Serves files under a policy that allows the site's own resources only."""
 
+    protocol_version = "HTTP/1.1"  # a browser keeps its connections, as with any host
+
     def end_headers(self) -> None:
         self.send_header("Content-Security-Policy", POLICY)
         super().end_headers()

@@ -10,9 +10,9 @@ KILOBYTE = 1000
 
 
 @pytest.fixture(scope="module")
-def costs(browser, address, different):
+def costs(visits):
     """What each page costs who comes to it first."""
-    return {name: first_visit(browser, address + name) for name in different}
+    return {name: visit.cost for name, visit in visits.items()}
 
 
 def test_a_first_visit_is_light(costs):

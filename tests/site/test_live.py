@@ -4,6 +4,7 @@ import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -368,6 +369,7 @@ def blank(browser):
 
 
 @pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.usefixtures("as_users_run_it")  # the layers' own tests check the shapes
 def test_a_page_computes_what_torch_does(blank, name):
     torch.manual_seed(0)
     computed = COMPUTED[name]
@@ -399,8 +401,8 @@ def name(request):
     return request.param
 
 
-@pytest.fixture
-def opened(browser, html, name):
+@contextmanager
+def figure_of(browser, html, name):
     """The page of a figure, opened from its file and started, with what its console says."""
     context = browser.new_context(viewport=DESKTOP)
     page = context.new_page()
@@ -415,6 +417,26 @@ def opened(browser, html, name):
     context.close()
     assert said.messages == []
     assert said.refused == []
+
+
+@pytest.fixture
+def opened(browser, html, name):
+    """A figure that a test may move."""
+    with figure_of(browser, html, name) as figure:
+        yield figure
+
+
+@pytest.fixture(scope="module")
+def figures(browser, html):
+    """Gives the figures that tests only look at: each is opened once."""
+    with ExitStack() as stack:
+        yield cache(lambda name: stack.enter_context(figure_of(browser, html, name)))
+
+
+@pytest.fixture
+def started(figures, name):
+    """A figure that is as it starts, and stays so."""
+    return figures(name)
 
 
 def picture(figure):
@@ -446,16 +468,16 @@ def test_every_control_changes_the_picture_by_keyboard_alone(opened):
     assert moved
 
 
-def test_every_control_has_a_name(opened):
-    for control in opened.locator(".live-moving :is(input, select, button)").all():
+def test_every_control_has_a_name(started):
+    for control in started.locator(".live-moving :is(input, select, button)").all():
         labels = control.evaluate(
             "e => e.getAttribute('aria-label') || e.textContent || e.labels[0].textContent"
         )
         assert labels.strip()
 
 
-def test_what_changes_is_said(opened):
-    status = opened.get_by_role("status")
+def test_what_changes_is_said(started):
+    status = started.get_by_role("status")
     assert status.inner_text().endswith(".")
 
 
@@ -489,12 +511,12 @@ def test_nothing_is_cut_on_the_narrowest_screen(opened):
     assert outside == []
 
 
-def test_the_start_is_what_the_layers_give(opened, name):
+def test_the_start_is_what_the_layers_give(started, name):
     """To the decimals that are shown: what the page was handed, in our layers."""
-    data = opened.locator("script").evaluate(
+    data = started.locator("script").evaluate(
         "script => script.textContent ? JSON.parse(script.textContent) : VerifiedBook.arrived"
     )
-    read = opened.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
+    read = started.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
     none, minus = "\N{EN DASH}", "\N{MINUS SIGN}"
     shown = [0.0 if text == none else float(text.replace(minus, "-")) for text in read]
     if name == "layer_norm":
@@ -538,21 +560,24 @@ def model_of(data: dict[str, Any]) -> GPT2:
 
 
 @pytest.mark.parametrize("name", ["gpt2"], indirect=True)
-def test_the_model_in_the_page_says_what_torch_says_of_any_text(opened):
-    data = opened.evaluate("() => VerifiedBook.arrived")
+@pytest.mark.usefixtures("as_users_run_it")
+def test_the_model_in_the_page_says_what_torch_says_of_any_text(started):
+    data = started.evaluate("() => VerifiedBook.arrived")
     model, tokenizer = model_of(data), tokenizer_of(data)
     torch.manual_seed(0)
     words = ["the", "box", "keys", "near", "under", "is", "old", ".", "Straße", "🗝", "12"]
     texts = [
         " ".join(words[i] for i in torch.randint(len(words), (1 + n % 12,))) for n in range(INPUTS)
     ]
-    found = opened.evaluate(
-        """(figure, texts) => texts.map((text) => {
+    found = started.evaluate(
+        """(figure, texts) => {
           const { arrived, live } = VerifiedBook;
-          const ids = live.encode(text, arrived.vocabulary, arrived.merges);
           const weights = live.unpacked(arrived.weights, arrived.shapes);
-          return live.gpt2(weights, arrived.sizes, ids).logits;
-        })""",
+          return texts.map((text) => {
+            const ids = live.encode(text, arrived.vocabulary, arrived.merges);
+            return live.gpt2(weights, arrived.sizes, ids).logits;
+          });
+        }""",
         texts,
     )
     for text, logits in zip(texts, found, strict=True):

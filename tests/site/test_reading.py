@@ -1,10 +1,13 @@
 """What a reader does: search, switch the theme, download the notebook."""
 
+import json
 import re
 from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import expect
+
+from tests.site.serving import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -41,10 +44,18 @@ def test_theme_switch_changes_the_page(page):
     assert seen["light"] != seen["dark"]
 
 
-def test_download_menu_offers_the_notebook(page, pages, address):
+def test_download_menu_offers_the_notebook(page, html, pages, address):
+    """The menu of each chapter names it; that of one of each kind of source is opened."""
     chapters = {name: soup for name, soup in pages.items() if soup.select_one("div.cell")}
-    assert chapters
-    for name in chapters:
+    kinds = {}
+    for name, soup in chapters.items():
+        [link] = soup.select(".dropdown-download-buttons a[href$='.ipynb']")
+        notebook = html / urljoin(name, link["href"])
+        assert json.loads(notebook.read_text(encoding="utf-8"))["nbformat"] == 4
+        source = (ROOT / "book" / name).with_suffix(".rst")
+        kinds.setdefault(source.is_file(), name)
+    assert len(kinds) == 2
+    for name in kinds.values():
         page.goto(address + name)
         page.get_by_role("button", name="Download this page").click()
         link = page.locator(".dropdown-download-buttons a", has_text=".ipynb")

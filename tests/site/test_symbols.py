@@ -1,6 +1,7 @@
 """Symbols, their variables and their rows in the table: marked together, and told without it."""
 
 import re
+from contextlib import contextmanager
 
 import pytest
 
@@ -32,7 +33,16 @@ MARKED = """
     .map((number) => number.slice(7));
 }
 """
-COUNT = "() => document.querySelectorAll('.symbol-marked').length"
+# Focuses one button after another: what is marked then, at how many places, and afterwards.
+FOCUSED = f"""
+() => [...document.querySelectorAll("button.symbol")].map((button) => {{
+  const marked = {MARKED.strip()};
+  button.focus();
+  const found = [marked(), document.querySelectorAll(".symbol-marked").length];
+  button.blur();
+  return [...found, marked()];
+}})
+"""
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +51,9 @@ def with_symbols(pages):
     return [name for name, soup in pages.items() if soup.select_one(".symbols-table")]
 
 
-@pytest.fixture
-def page(browser):
+@contextmanager
+def new_page(browser):
+    """A page whose console must stay silent."""
     context = browser.new_context(viewport=DESKTOP)
     page = context.new_page()
     said = Visit()
@@ -53,26 +64,37 @@ def page(browser):
     assert said.refused == []
 
 
-def test_each_symbol_stands_in_equation_source_and_table(page, html, with_symbols):
-    assert len(with_symbols) > 1
-    for name in with_symbols:
-        page.goto((html / name).as_uri())
-        places = page.evaluate(PLACES)
+@pytest.fixture
+def page(browser):
+    with new_page(browser) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def seen(browser, html, with_symbols):
+    """Of each page the places of its symbols, and what the focus of each button marks."""
+    found = {}
+    with new_page(browser) as page:
+        for name in with_symbols:
+            page.goto((html / name).as_uri())
+            found[name] = page.evaluate(PLACES), page.evaluate(FOCUSED)
+    return found
+
+
+def test_each_symbol_stands_in_equation_source_and_table(seen):
+    assert len(seen) > 1
+    for name, (places, _) in seen.items():
         assert places, name
         for number, found in places.items():
             assert all(found.values()), (name, number, found)
 
 
-def test_the_keyboard_marks_all_places_of_a_symbol(page, html, with_symbols):
-    for name in with_symbols:
-        page.goto((html / name).as_uri())
-        places = page.evaluate(PLACES)
-        for button in page.locator("button.symbol").all():
-            button.focus()
-            (number,) = page.evaluate(MARKED)
-            assert page.evaluate(COUNT) == sum(places[number].values()), name
-            button.evaluate("button => button.blur()")
-            assert page.evaluate(MARKED) == [], name
+def test_the_keyboard_marks_all_places_of_a_symbol(seen):
+    for name, (places, focused) in seen.items():
+        assert focused, name
+        for (number,), count, afterwards in focused:
+            assert count == sum(places[number].values()), name
+            assert afterwards == [], name
 
 
 def test_a_symbol_that_is_pointed_at_is_marked_and_a_clicked_one_stays(page, html, with_symbols):

@@ -28,26 +28,47 @@ FRAMES = """
 """
 
 
+# What a touched name says, and whether it fits.
+SAYS = """cell => {
+  const style = getComputedStyle(cell, "::after");
+  const [left, width] = [parseFloat(style.left), parseFloat(style.width)];
+  return {
+    says: style.content,
+    short: cell.getAttribute("data-says").slice(0, 10),
+    position: style.position,
+    fits: left - width / 2 >= 0 && left + width / 2 <= innerWidth,
+  };
+}"""
+WIDTHS = (1440, 390)
+HEADS = ("thead th:last-child", "tbody th")
+
+
 @pytest.fixture(scope="module")
-def with_tables(pages):
-    """The pages with such a table."""
-    return [name for name, soup in pages.items() if soup.select_one(".detection-table")]
-
-
-@pytest.fixture
-def page(browser):
+def seen(browser, address, pages):
+    """The pages with such a table: their frames on each screen, and what two names say there."""
+    with_tables = [name for name, soup in pages.items() if soup.select_one(".detection-table")]
     context = browser.new_context(has_touch=True)
-    yield context.new_page()
-    context.close()
-
-
-@pytest.mark.parametrize("width", [390, 1440])
-def test_tables_show_their_names_and_their_last_check(page, address, with_tables, width):
-    assert len(with_tables) > 9
-    page.set_viewport_size({"width": width, "height": 844})
+    page = context.new_page()
+    found = {}
     for name in with_tables:
         page.goto(address + name)
-        for frame in page.evaluate(FRAMES):
+        found[name] = {}
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 844})
+            found[name][width] = page.evaluate(FRAMES)
+        for head in HEADS:
+            cell = page.locator(f".detection-table {head}").first
+            cell.tap()
+            found[name][head] = cell.evaluate(SAYS)
+    context.close()
+    return found
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_tables_show_their_names_and_their_last_check(seen, width):
+    assert len(seen) > 9
+    for name, found in seen.items():
+        for frame in found[width]:
             assert frame["scrollable"], name
             assert frame["reachable"], name
             assert frame["inside"], name
@@ -57,24 +78,10 @@ def test_tables_show_their_names_and_their_last_check(page, address, with_tables
             assert not (frame["scrolls"] and width > 1000), name
 
 
-@pytest.mark.parametrize("head", ["thead th:last-child", "tbody th"])
-def test_a_touched_name_says_what_it_is_short_for(page, address, with_tables, head):
-    page.set_viewport_size({"width": 390, "height": 844})
-    for name in with_tables:
-        page.goto(address + name)
-        cell = page.locator(f".detection-table {head}").first
-        cell.tap()
-        shown = cell.evaluate(
-            """cell => {
-              const style = getComputedStyle(cell, "::after");
-              const [left, width] = [parseFloat(style.left), parseFloat(style.width)];
-              return {
-                says: style.content,
-                position: style.position,
-                fits: left - width / 2 >= 0 && left + width / 2 <= innerWidth,
-              };
-            }"""
-        )
+@pytest.mark.parametrize("head", HEADS)
+def test_a_touched_name_says_what_it_is_short_for(seen, head):
+    for name, found in seen.items():
+        shown = found[head]
         assert shown["position"] == "fixed", name
         assert shown["fits"], name
-        assert cell.get_attribute("data-says")[:10] in shown["says"], name
+        assert shown["short"] in shown["says"], name

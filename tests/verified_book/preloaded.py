@@ -5,11 +5,18 @@ import pkgutil
 import re
 import sys
 from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
 
 import nbformat
 import sphinx.application
+from jinja2.bccache import FileSystemBytecodeCache
+from jinja2.sandbox import SandboxedEnvironment
+from sphinx import jinja2glue
+from sphinx.highlighting import PygmentsBridge
 
 import verified_book
+from verified_book import sources
 
 # jsonschema would load a grammar of addresses, two seconds; no configuration here has any.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
@@ -44,3 +51,17 @@ for name in NAMES:
 
 for minor in (4, 5):  # compiles their schemas
     nbformat.validate(nbformat.v4.new_notebook(nbformat_minor=minor))
+
+for language in ("ipython3", "python"):  # compiles their expressions
+    PygmentsBridge().get_lexer("", language)
+
+# What is installed stays so while the tests run, and each build would read it again.
+sources._all_versions = cache(sources._all_versions)
+sources._all_versions()
+
+# The themes' templates, compiled once; jinja2 knows each by its content.
+_TEMPLATES = Path(__file__).parents[2] / ".pytest_cache" / "templates"
+_TEMPLATES.mkdir(parents=True, exist_ok=True)
+jinja2glue.SandboxedEnvironment = partial(  # type: ignore[attr-defined, assignment]
+    SandboxedEnvironment, bytecode_cache=FileSystemBytecodeCache(str(_TEMPLATES))
+)

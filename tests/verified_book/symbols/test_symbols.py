@@ -162,32 +162,44 @@ def test_formulas_are_drawn_with_their_symbols(tmp_path):
     assert r"y &amp;= \frac{x}{n + \epsilon}" in page
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "message", "remedy"),
-    [
-        ("| $n$ |", "| $m$ |", "no equation above has the symbol m", "as the equation has it"),
-        ("`eps`", "`epsilon`", "no source above has the variable epsilon", "as the source has it"),
-        (
-            "`eps`",
-            "`keepdims`",
-            "no value of keepdims was recorded; these were: x, eps, n",
-            "record(",
-        ),
-        ("`x`, `return`", "`x`", r"2 symbols and 1 variables stand in one row", "of each symbol"),
-        (FRAME, "", "no frame above the table", "below an equation"),
-        (TABLE, "```{symbols}\nwords\n```\n", "0 tables", "Write one table"),
-        (CELL, "", "no value of x was recorded; these were: none", "End a cell"),
-    ],
-)
-def test_mistakes_are_named(tmp_path, before, after, message, remedy):
+MISTAKES = [
+    ("| $n$ |", "| $m$ |", "no equation above has the symbol m", "as the equation has it"),
+    ("`eps`", "`epsilon`", "no source above has the variable epsilon", "as the source has it"),
+    (
+        "`eps`",
+        "`keepdims`",
+        "no value of keepdims was recorded; these were: x, eps, n",
+        "record(",
+    ),
+    ("`x`, `return`", "`x`", r"2 symbols and 1 variables stand in one row", "of each symbol"),
+    (FRAME, "", "no frame above the table", "below an equation"),
+    (TABLE, "```{symbols}\nwords\n```\n", "0 tables", "Write one table"),
+    (CELL, "", "no value of x was recorded; these were: none", "End a cell"),
+]
+
+
+def page_with(before, after):
     text = markdown(CELL, FRAME, TABLE)
     assert before in text
-    text = text.replace(before, after)
-    built = sphinx_build(tmp_path, CONF, {"index.md": text}, status=1)
-    failure = built.failures[0]
-    assert (failure.file, failure.line) == (
-        "index.md",
-        text[: text.index("{symbols}")].count("\n") + 1,
-    )
+    return text.replace(before, after)
+
+
+@pytest.fixture(scope="module")
+def mistaken(tmp_path_factory):
+    """A book with a page for each mistake."""
+    pages = {
+        f"page{number}.md": page_with(before, after)
+        for number, (before, after, _, _) in enumerate(MISTAKES)
+    }
+    pages["index.md"] = "# Index\n\n```{toctree}\n:glob:\npage*\n```\n"
+    return sphinx_build(tmp_path_factory.mktemp("mistaken"), CONF, pages, status=1)
+
+
+@pytest.mark.parametrize(("before", "after", "message", "remedy"), MISTAKES)
+def test_mistakes_are_named(mistaken, before, after, message, remedy):
+    name = f"page{MISTAKES.index((before, after, message, remedy))}.md"
+    failure = next(failure for failure in mistaken.failures if failure.file == name)
+    text = page_with(before, after)
+    assert failure.line == text[: text.index("{symbols}")].count("\n") + 1
     assert message in failure.message
     assert remedy in failure.remedy
