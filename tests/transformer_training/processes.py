@@ -41,12 +41,26 @@ def run(request):
     sys.stdout.flush()
     os._exit(status)
 
-stores = []
+def meeting_place():
+    # A process of its own: what is forked from the one with the store's threads
+    # can wait for ever for a lock that a thread held. It ends with the parent.
+    (alive, held), (port, said) = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.close(held)
+        store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
+        os.write(said, str(store.port).encode())
+        os.close(said)
+        os.read(alive, 1)
+        os._exit(0)
+    os.close(alive)
+    os.close(said)
+    with os.fdopen(port) as file:
+        return int(file.read())
+
 for line in sys.stdin:
     request = json.loads(line)
     if "store" in request:
-        stores.append(TCPStore("localhost", 0, is_master=True, wait_for_workers=False))
-        answer = stores[-1].port
+        answer = meeting_place()
     elif "wait" in request:
         end = time.monotonic() + request["limit"]
         done, status = 0, 0
@@ -125,7 +139,7 @@ class Parent:
     def ranks(self, size: int, arguments: Sequence[str], outputs: Path) -> list[Process]:
         """Starts ranks as `torchrun` would, without the process that watches them.
 
-        They meet where this process listens: a port that they would open themselves can be taken.
+        They meet where a process listens already: a port that they would open can be taken.
         """
         port = str(self.ask({"store": True}))
         common = {"WORLD_SIZE": str(size), "MASTER_ADDR": "localhost", "MASTER_PORT": port}
