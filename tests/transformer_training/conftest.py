@@ -1,6 +1,7 @@
 """A text, the options of a small run, and the process that starts runs."""
 
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,3 +37,17 @@ def small(text: Path) -> list[str]:
     options = "--steps 30 --batch-size 4 --seq 8 --n-layer 1 --n-head 2 --n-embd 8 --lr 1e-2"
     more = "--vocab-size 260 --checkpoint-every 5 --evaluate-every 10"
     return ["--data", str(text), *options.split(), *more.split()]
+
+
+@pytest.fixture
+def ended_if_it_waits() -> Iterator[None]:
+    """What waits for a pipe is ended; no test takes a tenth of this."""
+
+    def ended(*_: object) -> None:
+        raise AssertionError("still waiting after two minutes")
+
+    before = signal.signal(signal.SIGALRM, ended)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

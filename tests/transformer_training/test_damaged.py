@@ -7,9 +7,7 @@ import os
 import random
 import re
 import shutil
-import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,22 +25,15 @@ _GIGABYTE = 1 << 30
 _LAST = "checkpoints/step-00000010.safetensors"
 
 
+pytestmark = pytest.mark.usefixtures("ended_if_it_waits")
+
+
 @pytest.fixture(autouse=True)
-def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What waits for a pipe is ended; nothing here takes a hundredth of this."""
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     estimate = sys.modules[
         "transformer_training.estimate"
     ]  # the package has a function of this name
     monkeypatch.setattr(estimate, "_speed", lambda *_: 1e9)  # a twentieth of a second
-
-    def ended(*_: object) -> None:
-        raise AssertionError("still waiting after two minutes")
-
-    before = signal.signal(signal.SIGALRM, ended)
-    signal.alarm(120)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module")

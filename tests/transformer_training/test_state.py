@@ -10,6 +10,8 @@ import torch
 from transformer_training import TrainingError
 from transformer_training import state as states
 
+pytestmark = pytest.mark.usefixtures("ended_if_it_waits")
+
 FIXED = {"lr": 1}
 
 

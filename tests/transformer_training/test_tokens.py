@@ -13,6 +13,8 @@ from transformer_layers.gpt2.byte_pairs import pieces
 from transformer_training import TrainingConfig, TrainingError, tokens
 from transformer_training.tokens import number_of_rows, prepare, rows_of_step, sequences
 
+pytestmark = pytest.mark.usefixtures("ended_if_it_waits")
+
 
 @pytest.fixture
 def config(text: Path) -> TrainingConfig:
