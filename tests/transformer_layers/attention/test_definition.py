@@ -358,7 +358,7 @@ def test_dropout_acts_on_the_weights():
     torch.testing.assert_close(dropped[kept], weights[kept] / 0.75)
     # 2000 draws: a share within five standard deviations of 3/4.
     assert abs(kept.double().mean() - 0.75) < 5 * math.sqrt(0.25 * 0.75 / 2000)
-    assert (dropped.sum(dim=-1) - 1).abs().min() > 1e-3  # no longer means
+    assert (dropped.sum(dim=-1) - 1).abs().max() > 1e-2  # no longer means
 
 
 def test_dropout_of_everything_gives_zeros():
