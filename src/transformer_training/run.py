@@ -235,7 +235,7 @@ class Run:
             for part in torch.arange(count * size).split(size)
         )
         loss = ranks.mean(evaluate(self.loss, self.loss_of, batches)).item()
-        if self.best is None or loss < self.best:
+        if loss < (math.inf if self.best is None else self.best):  # NaN is no best
             self.best = loss
             model = self._plain()
             if ranks.rank == 0:

@@ -143,9 +143,10 @@ def set_aside(path: Path) -> Path:
 
 
 def why_not(path: Path, error: Exception) -> str:
-    """Says of a file that cannot be read why it cannot; all but the system's errors name it."""
+    """Says of a file that cannot be read why it cannot, naming it once."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{path}: cannot be read: {error.strerror}"
+        told = error.strerror
+        return told if str(path) in told else f"{path}: cannot be read: {told}"
     return str(error)
 
 

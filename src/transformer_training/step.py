@@ -102,7 +102,7 @@ def train_step(
         lr: The learning rate.
         clip: A longer gradient, of all weights together, is made as long as this.
         unsent: Gives the context of each micro-batch but the last, in which ranks may add up
-            gradients without sending them: :meth:`Ranks.unsent`.
+            gradients without sending them: `Ranks.unsent`.
 
     Returns:
         The mean loss before the step, and the gradient's length.

@@ -59,6 +59,18 @@ class TestWhatARunLeaves:
         assert same(unbroken, unbroken)
         assert (unbroken / "config.toml").read_text().startswith("data = [")
 
+    def test_a_validation_loss_that_is_no_number_is_none_of_the_best(
+        self, small, tmp_path, monkeypatch
+    ):
+        told = iter([torch.nan, 3.0, 2.0])
+        monkeypatch.setattr(
+            "transformer_training.run.evaluate", lambda *_: torch.tensor(next(told))
+        )
+        run(small, tmp_path)
+        names = [f"{folder}/model.safetensors" for folder in ("best", "final")]
+        best, last = ((tmp_path / name).read_bytes() for name in names)
+        assert best == last
+
     def test_a_model_that_transformers_loads_too(self, unbroken):
         from transformers import GPT2LMHeadModel
 
