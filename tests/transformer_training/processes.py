@@ -41,12 +41,25 @@ def run(request):
     sys.stdout.flush()
     os._exit(status)
 
-stores = []
+def port_of_a_store():
+    # A store has a thread, and a process that forks should have none: it gets one of its own.
+    told, tell = os.pipe()
+    parent = os.getpid()
+    if os.fork() == 0:
+        store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
+        os.write(tell, str(store.port).encode())
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(0)
+    os.close(tell)
+    port = int(os.read(told, 9))
+    os.close(told)
+    return port
+
 for line in sys.stdin:
     request = json.loads(line)
     if "store" in request:
-        stores.append(TCPStore("localhost", 0, is_master=True, wait_for_workers=False))
-        answer = stores[-1].port
+        answer = port_of_a_store()
     elif "wait" in request:
         end = time.monotonic() + request["limit"]
         done, status = 0, 0
@@ -125,7 +138,7 @@ class Parent:
     def ranks(self, size: int, arguments: Sequence[str], outputs: Path) -> list[Process]:
         """Starts ranks as `torchrun` would, without the process that watches them.
 
-        They meet where this process listens: a port that they would open themselves can be taken.
+        They meet where another process listens: a port of theirs could be taken until they open it.
         """
         port = str(self.ask({"store": True}))
         common = {"WORLD_SIZE": str(size), "MASTER_ADDR": "localhost", "MASTER_PORT": port}
