@@ -209,11 +209,16 @@ def _serve() -> None:
     os.dup2(2, 1)  # whatever ranks print is no answer
     for line in sys.stdin:
         asked = json.loads(line)
-        # Ranks meet where this process listens: a port of theirs could be taken until they open it.
+        print(json.dumps(_found(asked)), file=answers, flush=True)
+
+
+def _found(asked: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each rank found. They are forked before the store that they meet in has its thread."""
+    with get_context("fork").Pool(asked["ranks"]) as pool:
+        # Held from now on: a port that the first rank opens could be taken until it does.
         store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
-        with get_context("fork").Pool(asked["ranks"]) as pool:
-            rank = partial(_rank, asked=asked, port=store.port)
-            print(json.dumps(pool.map(rank, range(asked["ranks"]), 1)), file=answers, flush=True)
+        rank = partial(_rank, asked=asked, port=store.port)
+        return pool.map(rank, range(asked["ranks"]), 1)
 
 
 def _rank(rank: int, asked: dict[str, Any], port: int) -> dict[str, Any]:
