@@ -16,16 +16,17 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.site import costs
 from tests.site.axe import CONTRAST, violations_on
+from tests.site.screens import resize
 from tests.site.serving import BROWSERS, ROOT, Handler
 
-DESKTOP = {"width": 1300, "height": 900}
-PHONE = {"width": 390, "height": 844}
-SCREEN = {"width": 1280, "height": 1000}  # by which the height of a chapter is counted
-NARROW = {"width": 320, "height": 568}  # the narrowest phones, and a desktop at 400 %
+DESKTOP = ViewportSize(width=1300, height=900)
+PHONE = ViewportSize(width=390, height=844)
+SCREEN = ViewportSize(width=1280, height=1000)  # by which the height of a chapter is counted
+NARROW = ViewportSize(width=320, height=568)  # the narrowest phones, and a desktop at 400 %
 
 expect.set_options(timeout=60_000)  # milliseconds; five seconds can be short on a busy machine
 
@@ -180,10 +181,10 @@ def visited(browser: Browser, address: str, name: str) -> Visit:
         page.evaluate("inspection.settled()")
         visit.themes[theme] = page.evaluate("document.documentElement.dataset.theme")
         visit.faint[theme] = page.evaluate("inspection.faint()")
-    page.set_viewport_size(SCREEN)
+    resize(page, SCREEN)
     visit.open = page.evaluate("inspection.open()")
     for screen, size in (("phone", PHONE), ("narrow phone", NARROW)):
-        page.set_viewport_size(size)
+        resize(page, size)
         visit.too_wide[screen] = page.evaluate("inspection.tooWide()")
     context.close()
     return visit

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from playwright.sync_api import Page, ViewportSize
 from pypdf import PdfReader
 
+from tests.site.screens import resize
+
 SHEET = ViewportSize(width=680, height=970)  # A4 within margins of 15 mm, in pixels of a browser
 _CUT = """() => {
   const seen = (one) => one.getClientRects().length && !one.closest("svg, .katex-mathml");
@@ -43,7 +45,7 @@ class Printed:
 
 def printed(page: Page) -> Printed:
     """Prints the page that a browser shows."""
-    page.set_viewport_size(SHEET)
+    resize(page, SHEET)
     page.emulate_media(media="print")
     cut = page.evaluate(_CUT)
     page.emulate_media(media="null")

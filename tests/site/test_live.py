@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from tests.site.conftest import DESKTOP, NARROW, Visit, watch
+from tests.site.screens import resize
 from tests.site.serving import ROOT
 from transformer_layers import (
     GPT2,
@@ -497,7 +498,7 @@ def test_the_still_picture_is_there_without_scripts_and_on_paper(browser, html, 
 
 
 def test_nothing_is_cut_on_the_narrowest_screen(opened):
-    opened.page.set_viewport_size(NARROW)
+    resize(opened.page, NARROW)
     outside = opened.evaluate(
         """figure => {
           const frame = figure.querySelector(".live-moving").getBoundingClientRect();

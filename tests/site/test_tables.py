@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.site.screens import resize
+
 pytestmark = pytest.mark.xdist_group("site")
 
 # Scrolled to its end, a frame shows the names at its left and the last check at its right.
@@ -54,7 +56,7 @@ def seen(browser, address, pages):
         page.goto(address + name)
         found[name] = {}
         for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 844})
+            resize(page, {"width": width, "height": 844})
             found[name][width] = page.evaluate(FRAMES)
         for head in HEADS:
             cell = page.locator(f".detection-table {head}").first
