@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import axe_playwright_python
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext
 
 [_AXE] = Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")
 CONTRAST = "color-contrast"  # the slowest of the rules, and the one that depends on the theme
@@ -24,19 +24,26 @@ _RUN = """async ([rules, without]) => {
 }"""
 
 
-def violations(context: BrowserContext, url: str, rules: Sequence[str] | None = None) -> list[str]:
-    """What axe-core finds on a page: the rule, and the beginning of the element."""
+def violations(
+    context: BrowserContext,
+    url: str,
+    rules: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+) -> list[str]:
+    """What axe-core finds on a page, by some rules or by all but some.
+
+    Args:
+        context: Where the page is opened.
+        url: Its address.
+        rules: The rules; all if not given.
+        without: The rules that are left out.
+
+    Returns:
+        The rule, and the beginning of the element.
+    """
     page = context.new_page()
     page.goto(url)
-    found = violations_on(page, rules)
-    page.close()
-    return found
-
-
-def violations_on(
-    page: Page, rules: Sequence[str] | None = None, without: Sequence[str] = ()
-) -> list[str]:
-    """What it finds on the page that a browser shows, by some rules or by all but some."""
     page.evaluate(f"{_AXE.read_text(encoding='utf-8')};0")  # no policy of the page's forbids that
     found: list[str] = page.evaluate(_RUN, [rules, without])
+    page.close()
     return found

@@ -19,7 +19,6 @@ from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.site import costs
-from tests.site.axe import CONTRAST, violations_on
 from tests.site.screens import resize
 from tests.site.serving import BROWSERS, ROOT, Handler
 
@@ -123,7 +122,6 @@ class Visit:
     themes: dict[str, str] = field(default_factory=dict)
     too_wide: dict[str, list[str]] = field(default_factory=dict)
     faint: dict[str, list[str]] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
     open: dict[str, int] = field(default_factory=dict)
 
 
@@ -169,18 +167,21 @@ def visited(browser: Browser, address: str, name: str) -> Visit:
     context.add_init_script(path=Path(__file__).parent / "inspection.js")
     page, visit = context.new_page(), Visit()
     watch(page, visit, address)
-    visit.cost = costs.visited(page, address + name)
-    page.evaluate("inspection.settled()")
-    visit.maths = page.evaluate("inspection.maths()")
-    visit.markup = page.evaluate("inspection.markup()")
-    visit.unnamed_images = page.evaluate("inspection.unnamedImages()")
-    visit.too_wide["desktop"] = page.evaluate("inspection.tooWide()")
-    visit.wrong = violations_on(page, without=[CONTRAST])
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
+
+    def meanwhile() -> None:
         page.evaluate("inspection.settled()")
-        visit.themes[theme] = page.evaluate("document.documentElement.dataset.theme")
-        visit.faint[theme] = page.evaluate("inspection.faint()")
+        visit.maths = page.evaluate("inspection.maths()")
+        visit.markup = page.evaluate("inspection.markup()")
+        visit.unnamed_images = page.evaluate("inspection.unnamedImages()")
+        visit.too_wide["desktop"] = page.evaluate("inspection.tooWide()")
+        visit.themes["light"] = page.evaluate("document.documentElement.dataset.theme")
+        visit.faint["light"] = page.evaluate("inspection.faint()")
+
+    visit.cost = costs.visited(page, address + name, meanwhile)
+    page.emulate_media(color_scheme="dark")
+    page.evaluate("inspection.settled()")
+    visit.themes["dark"] = page.evaluate("document.documentElement.dataset.theme")
+    visit.faint["dark"] = page.evaluate("inspection.faint()")
     resize(page, SCREEN)
     visit.open = page.evaluate("inspection.open()")
     for screen, size in (("phone", PHONE), ("narrow phone", NARROW)):

@@ -2,6 +2,7 @@
 
 import gzip
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,13 +10,13 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Response
 
 _PACKED = (".woff2", ".woff", ".png")
-_SHIFT = """() => new Promise((resolve) => {
+_SHIFT = """() => { window.shift = new Promise((resolve) => {
   let sum = 0;
   new PerformanceObserver((list) => {
     list.getEntries().forEach((entry) => { if (!entry.hadRecentInput) sum += entry.value; });
   }).observe({ type: "layout-shift", buffered: true });
   document.fonts.ready.then(() => setTimeout(() => resolve(sum), 300));
-})"""
+}); }"""
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,20 @@ def first_visit(browser: Browser, url: str) -> Cost:
     return cost
 
 
-def visited(page: Page, url: str) -> Cost:
-    """Goes to an address, in a page whose context has kept nothing from before."""
+def visited(page: Page, url: str, meanwhile: Callable[[], None] = lambda: None) -> Cost:
+    """Goes to an address, in a page whose context has kept nothing from before.
+
+    Args:
+        page: The page.
+        url: The address.
+        meanwhile: Is called while the layout is watched; must change nothing of it.
+    """
     answers: list[Response] = []
     page.on("response", lambda answer: answers.append(answer))
     page.goto(url, wait_until="load")
-    shift = page.evaluate(_SHIFT)
+    page.evaluate(_SHIFT)
+    meanwhile()
+    shift = page.evaluate("window.shift")
     return Cost({answer.url: _sent(answer) for answer in answers}, shift)
 
 

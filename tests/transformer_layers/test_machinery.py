@@ -323,6 +323,7 @@ def folder_of_two_ranks(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.xdist_group("two ranks")
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in with_parameters])
 def test_two_ranks_average_their_gradients(case, folder_of_two_ranks):
     index = CASES.index(case)

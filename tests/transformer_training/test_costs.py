@@ -28,6 +28,8 @@ from transformer_training.ranks import Ranks
 TOLERANCE = 0.02
 TOLERANCE_SENT = 0.05
 
+pytestmark = pytest.mark.xdist_group("costs")  # one process forks the ranks
+
 PUBLISHED = {"small": (12, 768, 12), "medium": (24, 1024, 16)}
 PUBLISHED |= {"large": (36, 1280, 20), "xl": (48, 1600, 25)}
 

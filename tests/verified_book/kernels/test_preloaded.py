@@ -129,18 +129,14 @@ def test_the_importing_process_is_killed(tmp_path: Path):
 
 
 def test_a_dead_kernel_ends_its_page_only(tmp_path: Path):
-    book = book_with(tmp_path, "random", nb_execution_timeout=4)
+    book = book_with(tmp_path, "random")
     book.page("a_dead", "import os\nos._exit(1)", "'later'")
-    book.page("b_slow", "import time\ntime.sleep(600)", "'later'")
     book.page("index", "3 + 1")
     build = book.build()
     assert build.status == 0
     assert book.output("index") == "4"
     failures = [text for text in build.warnings if text.startswith("Executing")]
-    assert failures == [
-        f"Executing notebook failed: {name} [mystnb.exec]"
-        for name in ("DeadKernelError", "CellTimeoutError")
-    ]
+    assert failures == ["Executing notebook failed: DeadKernelError [mystnb.exec]"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
