@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.against_wrong_versions.processes import Result, read
 from tests.against_wrong_versions.trials import path_of
 from tests.against_wrong_versions.wrongs import ROOT
@@ -108,6 +110,7 @@ def test_a_process_that_ran_no_test_is_an_error_with_what_it_printed(tmp_path):
     assert read(tmp_path) == Result({}, "no test was run\na reason")
 
 
+@pytest.mark.nightly
 def test_the_command_on_one_small_layer():
     command = [sys.executable, "-m", "tests.against_wrong_versions", "sinusoidal_positions"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

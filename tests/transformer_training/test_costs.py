@@ -79,7 +79,17 @@ def names_of(way: tuple[int, dict[str, Any]]) -> str:
     return f"{parallel}-{ranks}-{precision}-{options.get('micro_batch', 'whole')}"
 
 
-@pytest.mark.parametrize("way", WAYS, ids=names_of)
+# What differs from others in its precision or its micro-batches only is for the nightly run.
+SELDOM = {"fsdp-2-bfloat16-whole", "tp-2-bfloat16-whole", "tp-4-float32-whole"}
+SELDOM |= {"ddp-2-float32-1", "tp-2-float32-2", "none-1-float32-2"}
+
+
+def way_of(way: tuple[int, dict[str, Any]]) -> object:
+    marks = [pytest.mark.nightly] if names_of(way) in SELDOM else []
+    return pytest.param(way, id=names_of(way), marks=marks)
+
+
+@pytest.mark.parametrize("way", [way_of(way) for way in WAYS])
 def test_ranks_hold_and_send_what_is_derived(way, local, gloo):
     ranks, options = way
     options = dict(options)

@@ -86,7 +86,7 @@ def test_ctrl_c(book: Book):
     nothing_is_left(found)
 
 
-@pytest.mark.parametrize("mode", ["cache", "inline"])
+@pytest.mark.parametrize("mode", ["cache", pytest.param("inline", marks=pytest.mark.nightly)])
 def test_a_dead_kernel_and_a_time_limit_end_their_pages_only(tmp_path: Path, mode: str):
     config = {"nb_execution_mode": mode}
     book = Book(tmp_path / "book", config)
