@@ -151,6 +151,7 @@ def test_a_sample_is_the_same_for_the_same_seed(outcome, capsys, monkeypatch):
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+@pytest.mark.nightly
 def test_the_command_on_a_module_of_a_few_lines(tmp_path):
     for path, text in (("src/pairs/doubles", SOURCE), ("tests/pairs/test_doubles", TESTS)):
         (tmp_path / path).parent.mkdir(parents=True)
