@@ -90,9 +90,13 @@ def address(html: Path) -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, as installed on this machine."""
+    """Chromium, as installed on this machine; closed when a module's tests are over.
+
+    Playwright leaves an event loop running in the thread, in which the tests of other folders, that
+    come next in the same process, cannot begin theirs.
+    """
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         reason = f"the site is tested in Chromium; install one of {', '.join(BROWSERS)}"
@@ -156,9 +160,20 @@ def watch(page: Page, visit: Visit, address: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def visits(browser: Browser, address: str, different: list[str]) -> dict[str, Visit]:
+def visits_made() -> dict[str, Visit]:
+    """The visits that were made already, each once for all tests."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def visits(
+    browser: Browser, address: str, different: list[str], visits_made: dict[str, Visit]
+) -> dict[str, Visit]:
     """A first visit to each page that differs: light and dark, on a desktop and on a phone."""
-    return {name: visited(browser, address, name) for name in different}
+    for name in different:
+        if name not in visits_made:
+            visits_made[name] = visited(browser, address, name)
+    return visits_made
 
 
 def visited(browser: Browser, address: str, name: str) -> Visit:
