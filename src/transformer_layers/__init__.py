@@ -3,34 +3,37 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from transformer_layers.activations import gelu, gelu_tanh
+from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.definition import attention_weights, scaled_dot_product_attention
 from transformer_layers.attention.masks import causal_mask, padding_mask
 from transformer_layers.attention.multi_head import MultiHeadAttention
-from transformer_layers.batch_norm import BatchNorm1d
-from transformer_layers.dropout import Dropout, dropout
-from transformer_layers.encoder import PreNormTransformerEncoderLayer, TransformerEncoderLayer
-from transformer_layers.gpt2.attention import CausalSelfAttention
-from transformer_layers.gpt2.block import GPT2Block
-from transformer_layers.gpt2.cache import KeyValueCache
-from transformer_layers.gpt2.config import GPT2Config
-from transformer_layers.gpt2.conv1d import Conv1D
-from transformer_layers.gpt2.feed_forward import FeedForward
-from transformer_layers.gpt2.model import GPT2
-from transformer_layers.gpt2.sampling import next_token_distribution
-from transformer_layers.layer_norm import LayerNorm
-from transformer_layers.penalties import l1_penalty, l2_penalty, soft_threshold
-from transformer_layers.positions import sinusoidal_positions
-from transformer_layers.positionwise_feed_forward import PositionwiseFeedForward
-from transformer_layers.rms_norm import RMSNorm
+from transformer_layers.blocks.encoder import (
+    PreNormTransformerEncoderLayer,
+    TransformerEncoderLayer,
+)
+from transformer_layers.feed_forward.activations import gelu, gelu_tanh
+from transformer_layers.feed_forward.positionwise import PositionwiseFeedForward
+from transformer_layers.generation.sampling import next_token_distribution
+from transformer_layers.models.gpt2.attention import CausalSelfAttention
+from transformer_layers.models.gpt2.block import GPT2Block
+from transformer_layers.models.gpt2.config import GPT2Config
+from transformer_layers.models.gpt2.conv1d import Conv1D
+from transformer_layers.models.gpt2.feed_forward import FeedForward
+from transformer_layers.models.gpt2.model import GPT2
+from transformer_layers.norms.batch_norm import BatchNorm1d
+from transformer_layers.norms.layer_norm import LayerNorm
+from transformer_layers.norms.rms_norm import RMSNorm
+from transformer_layers.positions.sinusoidal import sinusoidal_positions
+from transformer_layers.regularization.dropout import Dropout, dropout
+from transformer_layers.regularization.penalties import l1_penalty, l2_penalty, soft_threshold
 
 if TYPE_CHECKING:
-    from transformer_layers.gpt2.inference.model import (
+    from transformer_layers.models.gpt2.inference.model import (
         GPT2ForInference,
         InferenceError,
         ready_for_inference,
     )
-    from transformer_layers.gpt2.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+    from transformer_layers.tokenizers.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 __version__ = "0.1.0"
 
@@ -73,12 +76,12 @@ __all__ = [
 # Imported when they are asked for: the first three need torch's quantized layers, which are to be
 # removed, the others a library of their own.
 _LATER = {
-    "GPT2ForInference": "transformer_layers.gpt2.inference.model",
-    "InferenceError": "transformer_layers.gpt2.inference.model",
-    "ready_for_inference": "transformer_layers.gpt2.inference.model",
-    "Tokenizer": "transformer_layers.gpt2.tokenizer",
-    "load_tokenizer": "transformer_layers.gpt2.tokenizer",
-    "train_tokenizer": "transformer_layers.gpt2.tokenizer",
+    "GPT2ForInference": "transformer_layers.models.gpt2.inference.model",
+    "InferenceError": "transformer_layers.models.gpt2.inference.model",
+    "ready_for_inference": "transformer_layers.models.gpt2.inference.model",
+    "Tokenizer": "transformer_layers.tokenizers.tokenizer",
+    "load_tokenizer": "transformer_layers.tokenizers.tokenizer",
+    "train_tokenizer": "transformer_layers.tokenizers.tokenizer",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from transformer_layers.gpt2.files.regular_file import require_regular
+from transformer_layers.checkpoints.regular_file import require_regular
 from transformer_training.estimate import duration
 from transformer_training.lines import entries_of, line_of
 from transformer_training.state import replacing, set_aside, why_not

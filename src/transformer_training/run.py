@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer_layers import GPT2
-from transformer_layers.gpt2.files import read_checkpoint
+from transformer_layers.models.gpt2.checkpoint import read_checkpoint
 from transformer_training import state as states
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate, require_memory

@@ -12,8 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer_layers.gpt2.files.regular_file import require_regular
-from transformer_layers.gpt2.files.safetensors_file import (
+from transformer_layers.checkpoints.regular_file import require_regular
+from transformer_layers.checkpoints.safetensors_file import (
     DIGEST,
     open_tensors,
     read_all,

@@ -18,8 +18,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from transformer_layers import Tokenizer, load_tokenizer, train_tokenizer
-from transformer_layers.gpt2.byte_pairs import PIECES
-from transformer_layers.gpt2.files.regular_file import read_regular, require_regular
+from transformer_layers.checkpoints.regular_file import read_regular, require_regular
+from transformer_layers.tokenizers.byte_pairs import PIECES
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.lines import entries_of, line_of
 from transformer_training.log import say

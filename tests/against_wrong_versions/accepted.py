@@ -12,7 +12,7 @@ class Accepted:
 
     Attributes:
         place: The module below `src` and the function, as
-            `transformer_layers/gpt2/model:GPT2.loss`.
+            `transformer_layers/models/gpt2/model:GPT2.loss`.
         operator: As in `Mutant`.
         old: Text that the mutant has changed.
         new: What it has put in its place.
@@ -51,14 +51,14 @@ def stale(accepted: Iterable[Accepted]) -> list[str]:
 
 ACCEPTED: tuple[Accepted, ...] = (
     Accepted(
-        "transformer_layers/positions:sinusoidal_positions",
+        "transformer_layers/positions/sinusoidal:sinusoidal_positions",
         "arg_removal",
         "arange(seq, dtype=torch.float64)",
         "arange(seq, dtype=None)",
         "Integers divided by float64 are float64.",
     ),
     Accepted(
-        "transformer_layers/positions:sinusoidal_positions",
+        "transformer_layers/positions/sinusoidal:sinusoidal_positions",
         "arg_removal",
         "arange(seq, dtype=torch.float64)",
         "arange(seq, )",

@@ -46,7 +46,7 @@ class Mutant:
     """A module with one node changed.
 
     Attributes:
-        module: The module below `src`, as `transformer_layers/gpt2/model`.
+        module: The module below `src`, as `transformer_layers/models/gpt2/model`.
         function: The dotted name of the function, class or constant that holds the node.
         operator: What changed the node, by mutmut's name for it without `operator_`.
         line: The first line that differs.
@@ -82,7 +82,7 @@ def mutants_of(module: str) -> tuple[Mutant, ...]:
     """All mutants of a module that are Python and no two of which are the same.
 
     Args:
-        module: The module below `src`, as `transformer_layers/gpt2/model`.
+        module: The module below `src`, as `transformer_layers/models/gpt2/model`.
     """
     tree = cst.parse_module((SOURCE / f"{module}.py").read_text(encoding="utf-8"))
     parts = [tree.code_for_node(node) for node in tree.body]

@@ -110,10 +110,10 @@ def test_a_layer_stands_for_the_tests_of_its_module():
 
 
 def test_modules_in_folders_have_changes_too():
-    (subject,) = subjects_named(["gpt2/files/weights"])
+    (subject,) = subjects_named(["models/gpt2/weights"])
     change = subject.wrongs[0]
-    assert change.module == "gpt2/files/weights"
-    assert change.label.startswith("gpt2/files/weights:")
+    assert change.module == "models/gpt2/weights"
+    assert change.label.startswith("models/gpt2/weights:")
     assert "def weight_shapes" in change.altered()
 
 

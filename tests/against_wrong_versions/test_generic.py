@@ -43,10 +43,12 @@ sys.exit(__main__.main(["--generic", "pairs"]))
 
 
 def test_the_tests_are_those_of_the_same_name_and_those_whose_table_changes_the_module():
-    assert held_against("transformer_layers/positions") == [Against("positions")]
-    assert Against("gpt2/sampling") in held_against("transformer_layers/gpt2/sampling")
-    norm, *others = held_against("transformer_layers/layer_norm")
-    assert norm == Against("layer_norm")
+    assert held_against("transformer_layers/positions/sinusoidal") == [
+        Against("positions/sinusoidal")
+    ]
+    assert Against("generation/sampling") in held_against("transformer_layers/generation/sampling")
+    norm, *others = held_against("transformer_layers/norms/layer_norm")
+    assert norm == Against("norms/layer_norm")
     (machinery,) = (each for each in others if each.name == "machinery")
     assert machinery.select.startswith("(LayerNorm and ")
     assert held_against("verified_book/claims/parts") == [Against("../verified_book/claims/parts")]
@@ -54,17 +56,21 @@ def test_the_tests_are_those_of_the_same_name_and_those_whose_table_changes_the_
 
 def test_a_module_without_tests_has_those_of_what_imports_it(monkeypatch):
     monkeypatch.setattr(generic, "CHANGES", {})
-    assert [each.name for each in held_against("transformer_layers/gpt2/block")] == ["gpt2/model"]
+    assert [each.name for each in held_against("transformer_layers/models/gpt2/block")] == [
+        "models/gpt2/model"
+    ]
     monkeypatch.setattr(generic, "importers_of", lambda module: [])
-    with pytest.raises(ValueError, match=r"^no tests of transformer_layers/gpt2/block\.py, or of"):
-        held_against("transformer_layers/gpt2/block")
+    with pytest.raises(
+        ValueError, match=r"^no tests of transformer_layers/models/gpt2/block\.py, or of"
+    ):
+        held_against("transformer_layers/models/gpt2/block")
 
 
 def test_modules_and_folders_are_named_from_src_or_from_the_layers():
     for name in ("attention/heads", HEADS, f"src/{HEADS}.py"):
         assert modules_named([name]) == [HEADS]
-    files = modules_named(["gpt2/files", "gpt2/files/weights"])
-    assert "transformer_layers/gpt2/files/weights" in files
+    files = modules_named(["gpt2/files", "models/gpt2/weights"])
+    assert "transformer_layers/models/gpt2/weights" in files
     assert len(set(files)) == len(files) > 3
     with pytest.raises(ValueError, match=r"^there is no module or folder 'heads' below "):
         modules_named(["heads"])

@@ -21,12 +21,12 @@ NO_LAYERS |= {"GPT2ForInference", "InferenceError", "ready_for_inference"}
 # They take sizes and no tensor of numbers, or run inside of the case that is named.
 NO_CASE = {"causal_mask", "padding_mask", "sinusoidal_positions"}
 CASE_OF = {"dropout": "Dropout", "attention_weights": "scaled_dot_product_attention"}
-TESTED_IN = {"GPT2Block": "tests/transformer_layers/gpt2/test_model.py"}
+TESTED_IN = {"GPT2Block": "tests/transformer_layers/models/gpt2/test_model.py"}
 # The parts of GPT-2 are layers where they are exported.
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(transformer_layers.__path__, "transformer_layers.")
-    if not name.startswith("transformer_layers.gpt2.")
+    if not name.startswith("transformer_layers.models.gpt2.")
 ]
 
 

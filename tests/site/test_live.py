@@ -27,7 +27,7 @@ from transformer_layers import (
     sinusoidal_positions,
     soft_threshold,
 )
-from transformer_layers.gpt2.byte_pairs import train
+from transformer_layers.tokenizers.byte_pairs import train
 
 pytestmark = pytest.mark.xdist_group("site")
 

@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from transformer_layers import Tokenizer, train_tokenizer
-from transformer_layers.gpt2.byte_pairs import pieces
+from transformer_layers.tokenizers.byte_pairs import pieces
 from transformer_training import TrainingConfig, TrainingError, tokens
 from transformer_training.tokens import number_of_rows, prepare, rows_of_step, sequences
 

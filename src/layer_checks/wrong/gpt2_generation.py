@@ -9,8 +9,8 @@ from torch import Tensor
 
 from layer_checks.checks.gpt2 import gpt2
 from transformer_layers import GPT2, next_token_distribution
-from transformer_layers.gpt2.evaluation import in_evaluation
-from transformer_layers.gpt2.generation import as_batch, is_stop, require_stops
+from transformer_layers.generation.evaluation import in_evaluation
+from transformer_layers.generation.loop import as_batch, is_stop, require_stops
 
 
 @gpt2.right_otherwise

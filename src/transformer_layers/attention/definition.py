@@ -6,8 +6,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from transformer_layers.attention.inputs import require_attention_inputs, require_mask_of_scores
-from transformer_layers.dropout import dropout
 from transformer_layers.precision import at_least_float32
+from transformer_layers.regularization.dropout import dropout
 from transformer_layers.validation import require_probability
 
 

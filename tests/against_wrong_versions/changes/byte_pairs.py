@@ -2,13 +2,13 @@
 
 from tests.against_wrong_versions.wrongs import Function
 
-_visible = Function("gpt2/byte_pairs:_VISIBLE")
-_pieces = Function("gpt2/byte_pairs:PIECES")
-_spelled = Function("gpt2/byte_pairs:spelled")
-_merged = Function("gpt2/byte_pairs:merged")
-_encode = Function("gpt2/byte_pairs:encode")
-_decode = Function("gpt2/byte_pairs:decode")
-_train = Function("gpt2/byte_pairs:train")
+_visible = Function("tokenizers/byte_pairs:_VISIBLE")
+_pieces = Function("tokenizers/byte_pairs:PIECES")
+_spelled = Function("tokenizers/byte_pairs:spelled")
+_merged = Function("tokenizers/byte_pairs:merged")
+_encode = Function("tokenizers/byte_pairs:encode")
+_decode = Function("tokenizers/byte_pairs:decode")
+_train = Function("tokenizers/byte_pairs:train")
 
 BYTE_PAIRS = (
     # Bytes and pieces

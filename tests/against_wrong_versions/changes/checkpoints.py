@@ -2,43 +2,43 @@
 
 from tests.against_wrong_versions.wrongs import Change, Function
 
-_parse_json_object = Function("gpt2/files/json_file:parse_json_object")
-_open_tensors = Function("gpt2/files/safetensors_file:open_tensors")
-_require_shape = Function("gpt2/files/weights:_require_shape")
-_config_text = Function("gpt2/files/config_file:config_text")
-_find_folder = Function("gpt2/files/folder:find_folder")
-_open_shards = Function("gpt2/files/folder:_open_shards")
-_read_checkpoint = Function("gpt2/files/checkpoint:read_checkpoint")
-_read_json_object = Function("gpt2/files/json_file:read_json_object")
-_require_regular = Function("gpt2/files/regular_file:require_regular")
-_open_regular = Function("gpt2/files/regular_file:open_regular")
-_read_regular = Function("gpt2/files/regular_file:read_regular")
-_read = Function("gpt2/files/safetensors_file:StoredTensor.read")
-_read_all = Function("gpt2/files/safetensors_file:read_all", "digest or flipped")
-_add = Function("gpt2/files/safetensors_file:_add", "digest or flipped")
-_weight_shapes = Function("gpt2/files/weights:weight_shapes")
-_without_prefix_and_masks = Function("gpt2/files/weights:without_prefix_and_masks")
-_mask = Function("gpt2/files/weights:_MASK")
-_require_weights = Function("gpt2/files/weights:require_weights")
-_require_one_dtype = Function("gpt2/files/weights:_require_one_dtype")
-_with_first_names = Function("gpt2/files/config_file:_with_first_names")
-_config_file_config_of = Function("gpt2/files/config_file:config_of")
-_dropout = Function("gpt2/files/config_file:_dropout")
-_computed = Function("gpt2/files/config_file:_COMPUTED")
-_number = Function("gpt2/files/config_file:_number")
-_hub_name = Function("gpt2/files/folder:_HUB_NAME")
-_fetch = Function("gpt2/files/folder:_fetch")
-_open_weights = Function("gpt2/files/folder:open_weights")
-_shard = Function("gpt2/files/folder:_SHARD")
-_read_places = Function("gpt2/files/folder:_read_places")
-_is_tied = Function("gpt2/files/checkpoint:_is_tied")
-_checkpoint_config_of = Function("gpt2/files/checkpoint:_config_of")
-_from_pretrained = Function("gpt2/model:GPT2.from_pretrained")
-_write_checkpoint = Function("gpt2/files/checkpoint:write_checkpoint")
-_saving = Function("gpt2/files/aside:saving", "empty")
-_remove = Function("gpt2/files/aside:_remove", "left_is_removed or threads")
-_names_in = Function("gpt2/files/aside:_names_in")
-_locked = Function("gpt2/files/aside:_locked", "another_is_writing")
+_parse_json_object = Function("checkpoints/json_file:parse_json_object")
+_open_tensors = Function("checkpoints/safetensors_file:open_tensors")
+_require_shape = Function("models/gpt2/weights:_require_shape")
+_config_text = Function("models/gpt2/config_file:config_text")
+_find_folder = Function("checkpoints/folder:find_folder")
+_open_shards = Function("checkpoints/folder:_open_shards")
+_read_checkpoint = Function("models/gpt2/checkpoint:read_checkpoint")
+_read_json_object = Function("checkpoints/json_file:read_json_object")
+_require_regular = Function("checkpoints/regular_file:require_regular")
+_open_regular = Function("checkpoints/regular_file:open_regular")
+_read_regular = Function("checkpoints/regular_file:read_regular")
+_read = Function("checkpoints/safetensors_file:StoredTensor.read")
+_read_all = Function("checkpoints/safetensors_file:read_all", "digest or flipped")
+_add = Function("checkpoints/safetensors_file:_add", "digest or flipped")
+_weight_shapes = Function("models/gpt2/weights:weight_shapes")
+_without_prefix_and_masks = Function("models/gpt2/weights:without_prefix_and_masks")
+_mask = Function("models/gpt2/weights:_MASK")
+_require_weights = Function("models/gpt2/weights:require_weights")
+_require_one_dtype = Function("models/gpt2/weights:_require_one_dtype")
+_with_first_names = Function("models/gpt2/config_file:_with_first_names")
+_config_file_config_of = Function("models/gpt2/config_file:config_of")
+_dropout = Function("models/gpt2/config_file:_dropout")
+_computed = Function("models/gpt2/config_file:_COMPUTED")
+_number = Function("models/gpt2/config_file:_number")
+_hub_name = Function("checkpoints/folder:_HUB_NAME")
+_fetch = Function("checkpoints/folder:_fetch")
+_open_weights = Function("checkpoints/folder:open_weights")
+_shard = Function("checkpoints/folder:_SHARD")
+_read_places = Function("checkpoints/folder:_read_places")
+_is_tied = Function("models/gpt2/checkpoint:_is_tied")
+_checkpoint_config_of = Function("models/gpt2/checkpoint:_config_of")
+_from_pretrained = Function("models/gpt2/model:GPT2.from_pretrained")
+_write_checkpoint = Function("models/gpt2/checkpoint:write_checkpoint")
+_saving = Function("checkpoints/atomic_save:saving", "empty")
+_remove = Function("checkpoints/atomic_save:_remove", "left_is_removed or threads")
+_names_in = Function("checkpoints/atomic_save:_names_in")
+_locked = Function("checkpoints/atomic_save:_locked", "another_is_writing")
 
 # What more than one module of tests is held against.
 _THE_LAST_OF_TWO_EQUAL_KEYS = _parse_json_object(
@@ -73,7 +73,7 @@ _JSON_FILE = (
     _THE_LAST_OF_TWO_EQUAL_KEYS,
     _TOO_DEEP_FOR_AN_ERROR_OF_ITS_OWN,
     _parse_json_object("lists are objects", ", dict", ", dict | list"),
-    Change("gpt2/files/json_file:shown", "shown at any length", "_repr.", ""),
+    Change("checkpoints/json_file:shown", "shown at any length", "_repr.", ""),
     _parse_json_object(
         "the error does not name the file",
         'f"{path}: cannot be read as JSON: {error}"',
@@ -87,12 +87,12 @@ _REGULAR_FILE = (
     _require_regular("anything opened", "not stat.S_ISREG(found.st_mode)", "False"),
     _read_regular("what has no size read to the end", "len(content) > largest", "False"),
     _open_regular("errors of opening passed on", "OSError", "KeyError"),
-    Change("gpt2/files/regular_file:_told", "links not named", "not path.is_symlink()", "path"),
-    Change("gpt2/files/regular_file:_told", "loops not named", ", errno.ELOOP", ","),
+    Change("checkpoints/regular_file:_told", "links not named", "not path.is_symlink()", "path"),
+    Change("checkpoints/regular_file:_told", "loops not named", ", errno.ELOOP", ","),
 )
 
 _SAFETENSORS_FILE = (
-    Change("gpt2/files/safetensors_file:_FLOATING", "float16 for bfloat16", "bfloat16", "float16"),
+    Change("checkpoints/safetensors_file:_FLOATING", "float16 for bfloat16", "bfloat16", "float16"),
     _open_tensors("other dtypes are float32", ", dtype", ", torch.float32"),
     _open_tensors("shape is a list", "tuple(part.get_shape())", "part.get_shape()"),
     _read("the first tensor for every name", "(self.name)", "(next(iter(self.file.keys())))"),
@@ -114,7 +114,7 @@ _SAFETENSORS_FILE = (
     _add("shapes not in the digest", "list(tensor.shape)", "[]"),
     _add("values not in the digest", "    digest.update(_content(tensor))\n", ""),
     Change(
-        "gpt2/files/safetensors_file:_naming",
+        "checkpoints/safetensors_file:_naming",
         "the error says no remedy",
         "; {_REMEDY}",
         "",
@@ -154,7 +154,7 @@ _WEIGHTS = (
         "torch.Size(found).numel() == torch.Size(expected).numel():",
     ),
     _require_shape("transposed whatever the shape", "== expected[::-1]", "!= expected"),
-    Change("gpt2/files/weights:_DTYPES", "bfloat16 refused", ", torch.bfloat16", ""),
+    Change("models/gpt2/weights:_DTYPES", "bfloat16 refused", ", torch.bfloat16", ""),
     _require_one_dtype("any dtype", "dtype not in _DTYPES", "not dtype"),
     _require_one_dtype("two dtypes", "dtype !=", "not"),
     _require_one_dtype(
@@ -166,7 +166,7 @@ _WEIGHTS = (
 
 _CONFIG_FILE = (
     Change(
-        "gpt2/files/config_file:_SECOND_NAMES",
+        "models/gpt2/config_file:_SECOND_NAMES",
         "width and positions exchanged",
         '"n_embd",\n    "max_position_embeddings": "n_positions"',
         '"n_positions",\n    "max_position_embeddings": "n_embd"',
@@ -185,7 +185,7 @@ _CONFIG_FILE = (
     _computed("GELU without the tanh", '"gelu_pytorch_tanh"', '"gelu_pytorch_tanh", "gelu"'),
     _computed("one name of the activation", ', "gelu_pytorch_tanh"', ","),
     Change(
-        "gpt2/files/config_file:_require_computed",
+        "models/gpt2/config_file:_require_computed",
         "1 is True",
         "type(value) is type(each) and ",
         "",
@@ -210,7 +210,7 @@ _CONFIG_FILE = (
         "{str(entries.get(name, 0.1)) for name in _DROPOUTS}",
     ),
     Change(
-        "gpt2/files/config_file:_size",
+        "models/gpt2/config_file:_size",
         "sizes of any length",
         "isinstance(value, int) and value >= 2**31",
         "value is None",
@@ -312,7 +312,7 @@ _FOLDER = (
         "path.name not in os.listdir(path.parent) and len(path.name) < 256",
     ),
     Change(
-        "gpt2/files/folder:_PICKLES",
+        "checkpoints/folder:_PICKLES",
         "pickle files by one name",
         ', ".ckpt", ".pickle", ".pkl", ".pt", ".pth"',
         ",",
@@ -393,7 +393,7 @@ _CHECKPOINT = (
     _checkpoint_config_of("the config beside the weights is needed", "is None or beside ==", "=="),
     _checkpoint_config_of("any config that was left counts", "== config ", ""),
     _checkpoint_config_of("all sizes in the error", " if a != b", ""),
-    Change("gpt2/files/checkpoint:_open", "read only once", "PAUSES[-1]", "PAUSES[0]"),
+    Change("models/gpt2/checkpoint:_open", "read only once", "PAUSES[-1]", "PAUSES[0]"),
     _checkpoint_config_of("weights that were replaced not noticed", "are_in_place()", "opened"),
     _EPSILON_NOT_WRITTEN,
     _THE_PATH_AS_IT_WAS_GIVEN,
@@ -407,7 +407,7 @@ _ASIDE = (
     _locked("what another is writing removed", "LOCK_EX", "LOCK_SH"),
     _locked("cleaned without a lock", "yield locked", "yield True", select="no_locks"),
     Change(
-        "gpt2/files/aside:left_behind",
+        "checkpoints/atomic_save:left_behind",
         "the first file alone counts as left behind",
         "== {pair.second}",
         "",
@@ -457,13 +457,13 @@ _MUTATIONS = (
 )
 
 CHECKPOINTS = {
-    "gpt2/files/aside": _ASIDE,
-    "gpt2/files/checkpoint": _CHECKPOINT,
-    "gpt2/files/config_file": _CONFIG_FILE,
-    "gpt2/files/folder": _FOLDER,
-    "gpt2/files/json_file": _JSON_FILE,
-    "gpt2/files/mutations": _MUTATIONS,
-    "gpt2/files/regular_file": _REGULAR_FILE,
-    "gpt2/files/safetensors_file": _SAFETENSORS_FILE,
-    "gpt2/files/weights": _WEIGHTS,
+    "checkpoints/atomic_save": _ASIDE,
+    "models/gpt2/checkpoint": _CHECKPOINT,
+    "models/gpt2/config_file": _CONFIG_FILE,
+    "checkpoints/folder": _FOLDER,
+    "checkpoints/json_file": _JSON_FILE,
+    "models/gpt2/mutations": _MUTATIONS,
+    "checkpoints/regular_file": _REGULAR_FILE,
+    "checkpoints/safetensors_file": _SAFETENSORS_FILE,
+    "models/gpt2/weights": _WEIGHTS,
 }

@@ -2,8 +2,8 @@
 
 from tests.against_wrong_versions.wrongs import Function
 
-_in_evaluation = Function("gpt2/evaluation:in_evaluation")
-_evaluating = Function("gpt2/evaluation:evaluating")
+_in_evaluation = Function("generation/evaluation:in_evaluation")
+_evaluating = Function("generation/evaluation:evaluating")
 
 EVALUATION = (
     # Modes and gradients

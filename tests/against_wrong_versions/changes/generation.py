@@ -5,15 +5,15 @@ from tests.against_wrong_versions.wrongs import Change, Function
 # All but the slow tests, for what shows in the quick ones.
 _QUICK = "not (tokens_are or sequences or fewer)"
 
-_stream = Function("gpt2/model:GPT2.stream", "errors")
-_new_tokens = Function("gpt2/generation:new_tokens", "stop or ended or filled")
-_last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state")
-_require_stops = Function("gpt2/generation:require_stops", "errors")
-_as_batch = Function("gpt2/generation:as_batch", "errors")
-_mask = Function("gpt2/cache:KeyValueCache.mask", "prompts or padding")
+_stream = Function("models/gpt2/model:GPT2.stream", "errors")
+_new_tokens = Function("generation/loop:new_tokens", "stop or ended or filled")
+_last_hidden_state = Function("models/gpt2/model:GPT2.last_hidden_state")
+_require_stops = Function("generation/loop:require_stops", "errors")
+_as_batch = Function("generation/loop:as_batch", "errors")
+_mask = Function("attention/cache:KeyValueCache.mask", "prompts or padding")
 _autocast_dtype = Function("precision:autocast_dtype", "autocast")
-_inner_last_hidden_state = Function("gpt2/model:GPT2._last_hidden_state")
-_append = Function("gpt2/cache:KeyValueCache.append", "computed or keys or concatenated")
+_inner_last_hidden_state = Function("models/gpt2/model:GPT2._last_hidden_state")
+_append = Function("attention/cache:KeyValueCache.append", "computed or keys or concatenated")
 
 GENERATION = (
     # Modes and gradients
@@ -85,7 +85,7 @@ GENERATION = (
     _new_tokens("not filled up", "            tokens = tokens.masked_fill(ended, stops[0])\n", ""),
     _new_tokens("filled with the last of several", "stops[0]", "stops[-1]"),
     Change(
-        "gpt2/generation:up_to_stop",
+        "generation/loop:up_to_stop",
         "ends before the stop token",
         "[0] + 1",
         "[0]",
@@ -103,14 +103,14 @@ GENERATION = (
     _mask("the last of the padding attended to", ">= self", ">= -1 + self"),
     _mask("one position attends to all", "1 and self.padding is None", "1"),
     Change(
-        "gpt2/inference/attention:BlockwiseAttention.forward",
+        "models/gpt2/inference/attention:BlockwiseAttention.forward",
         "padding ignored where a model is ready for inference",
         "not None and cache.padding is not ",
         "",
         select="ready",
     ),
     Change(
-        "gpt2/model:GPT2.generate",
+        "models/gpt2/model:GPT2.generate",
         "a prompt is its own result",
         "[prompt.clone() for prompt in ids]",
         "list(ids)",
@@ -138,7 +138,7 @@ GENERATION = (
         select=_QUICK,
     ),
     Change(
-        "gpt2/model:GPT2._embed",
+        "models/gpt2/model:GPT2._embed",
         "view of strides",
         "wte(ids)",
         "wte(ids.view(ids.numel()).view(ids.shape))",
@@ -151,14 +151,14 @@ GENERATION = (
         select="ids or tokens",
     ),
     Change(
-        "gpt2/model:GPT2.__init__",
+        "models/gpt2/model:GPT2.__init__",
         "a transposed view kept, which cannot be copied",
         "_initialize()\n",
         "_initialize()\n        self.head = self.wte.weight.T\n",
         select="copy or precision",
     ),
     Change(
-        "gpt2/model:GPT2.new_caches",
+        "models/gpt2/model:GPT2.new_caches",
         "float32 caches",
         "autocast_dtype(weight)",
         "torch.float32",

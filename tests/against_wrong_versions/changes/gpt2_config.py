@@ -2,8 +2,8 @@
 
 from tests.against_wrong_versions.wrongs import Change, Function
 
-_gpt2_config = Function("gpt2/config:GPT2Config")
-_gpt2_config_post_init = Function("gpt2/config:GPT2Config.__post_init__")
+_gpt2_config = Function("models/gpt2/config:GPT2Config")
+_gpt2_config_post_init = Function("models/gpt2/config:GPT2Config.__post_init__")
 
 GPT2_CONFIG = (
     _gpt2_config("width of the second size", "int = 768", "int = 1024"),
@@ -39,7 +39,7 @@ GPT2_CONFIG = (
         "epsilon of 0", "self.layer_norm_epsilon", "abs(self.layer_norm_epsilon) + 1"
     ),
     Change(
-        "gpt2/model:GPT2.__init__",
+        "models/gpt2/model:GPT2.__init__",
         "a head of its own",
         "_initialize()\n",
         "_initialize()\n"

@@ -6,29 +6,33 @@ every change, would take six minutes.
 
 from tests.against_wrong_versions.wrongs import Change, Function
 
-_attend = Function("gpt2/inference/attention:_attend", "in_blocks")
-_blockwise_attention = Function("gpt2/inference/attention:BlockwiseAttention.forward", "in_blocks")
-_float32_product_init = Function("gpt2/inference/products:Float32Product.__init__", "slices")
-_float32_product = Function("gpt2/inference/products:Float32Product.forward", "slices")
+_attend = Function("models/gpt2/inference/attention:_attend", "in_blocks")
+_blockwise_attention = Function(
+    "models/gpt2/inference/attention:BlockwiseAttention.forward", "in_blocks"
+)
+_float32_product_init = Function("inference/products:Float32Product.__init__", "slices")
+_float32_product = Function("inference/products:Float32Product.forward", "slices")
 _float32_product_reduce = Function(
-    "gpt2/inference/products:Float32Product.__reduce__", "copied and float32"
+    "inference/products:Float32Product.__reduce__", "copied and float32"
 )
 _quantized_product_init = Function(
-    "gpt2/inference/products:QuantizedProduct.__init__", "float16 or sample or quantize"
+    "inference/products:QuantizedProduct.__init__", "float16 or sample or quantize"
 )
-_in_int8 = Function("gpt2/inference/products:_in_int8", "int8_rounds or zeros_in_int8")
-_body_init = Function("gpt2/inference/model:_Body.__init__", "those_of_the_model or any_floating")
-_body_logits = Function("gpt2/inference/model:_Body.logits", "onednn")
+_in_int8 = Function("inference/products:_in_int8", "int8_rounds or zeros_in_int8")
+_body_init = Function(
+    "models/gpt2/inference/model:_Body.__init__", "those_of_the_model or any_floating"
+)
+_body_logits = Function("models/gpt2/inference/model:_Body.logits", "onednn")
 _gpt2_for_inference_init = Function(
-    "gpt2/inference/model:GPT2ForInference.__init__", "the_error or changed"
+    "models/gpt2/inference/model:GPT2ForInference.__init__", "the_error or changed"
 )
-_last_hidden_state = Function("gpt2/inference/model:_Body.last_hidden_state", "onednn")
-_without_onednn = Function("gpt2/inference/kernels:_without_onednn", "onednn")
-_logits = Function("gpt2/inference/model:_logits", "the_error")
-_random_ids = Function("gpt2/inference/model:_random_ids", "the_error")
-_error = Function("gpt2/inference/model:_error", "the_error")
-_inference_error_repr = Function("gpt2/inference/model:InferenceError.__repr__", "the_error")
-_require_ready_to_be = Function("gpt2/inference/model:_require_ready_to_be", "errors_of")
+_last_hidden_state = Function("models/gpt2/inference/model:_Body.last_hidden_state", "onednn")
+_without_onednn = Function("inference/kernels:_without_onednn", "onednn")
+_logits = Function("models/gpt2/inference/model:_logits", "the_error")
+_random_ids = Function("models/gpt2/inference/model:_random_ids", "the_error")
+_error = Function("models/gpt2/inference/model:_error", "the_error")
+_inference_error_repr = Function("models/gpt2/inference/model:InferenceError.__repr__", "the_error")
+_require_ready_to_be = Function("models/gpt2/inference/model:_require_ready_to_be", "errors_of")
 
 INFERENCE = (
     # Attention in blocks
@@ -99,7 +103,7 @@ INFERENCE = (
         "(dim=0)[torch.arange(len(rows)) % rows.shape[1]]",
     ),
     Change(
-        "gpt2/inference/products:INT8_STEPS",
+        "inference/products:INT8_STEPS",
         "seven bits",
         "INT8_STEPS = 127",
         "INT8_STEPS = 63",
@@ -146,7 +150,7 @@ INFERENCE = (
         "training mode", "        self.eval()\n", "", select="evaluation or generates"
     ),
     Change(
-        "gpt2/inference/model:GPT2ForInference.save_pretrained",
+        "models/gpt2/inference/model:GPT2ForInference.save_pretrained",
         "saved all the same",
         "raise TypeError",
         "return super().save_pretrained(folder)\n        raise TypeError",
@@ -163,7 +167,7 @@ INFERENCE = (
     ),
     _last_hidden_state("oneDNN off for one position of each sequence", "numel()", "shape[-1]"),
     Change(
-        "gpt2/inference/kernels:kernels",
+        "inference/kernels:kernels",
         "oneDNN off for every dtype",
         "dtype == torch.bfloat16 and ",
         "",
@@ -197,7 +201,7 @@ INFERENCE = (
     ),
     _logits("no single positions measured", "max(seq - SINGLE_POSITIONS, 0)", "seq"),
     Change(
-        "gpt2/inference/model:SINGLE_POSITIONS",
+        "models/gpt2/inference/model:SINGLE_POSITIONS",
         "single positions for all",
         "SINGLE_POSITIONS = 8",
         "SINGLE_POSITIONS = 2**31",
@@ -235,7 +239,7 @@ INFERENCE = (
         select="nan",
     ),
     Change(
-        "gpt2/inference/model:GPT2ForInference.from_pretrained",
+        "models/gpt2/inference/model:GPT2ForInference.from_pretrained",
         "loaded in another dtype",
         "dtype, ",
         "ids=",

@@ -2,26 +2,26 @@
 
 from tests.against_wrong_versions.wrongs import Change, Function
 
-_gelu = Function("activations:gelu")
-_causal_self_attention = Function("gpt2/attention:CausalSelfAttention.forward")
-_rmsnorm_init = Function("rms_norm:RMSNorm.__init__")
-_transformer_encoder_layer = Function("encoder:TransformerEncoderLayer.forward")
+_gelu = Function("feed_forward/activations:gelu")
+_causal_self_attention = Function("models/gpt2/attention:CausalSelfAttention.forward")
+_rmsnorm_init = Function("norms/rms_norm:RMSNorm.__init__")
+_transformer_encoder_layer = Function("blocks/encoder:TransformerEncoderLayer.forward")
 _fused_attention = Function("attention/kernel:fused_attention")
-_key_value_cache_init = Function("gpt2/cache:KeyValueCache.__init__")
-_require_caches = Function("gpt2/cache:require_caches")
-_last_hidden_state = Function("gpt2/model:GPT2.last_hidden_state")
-_reset_parameters = Function("gpt2/model:GPT2.reset_parameters")
-_batch_norm1d = Function("batch_norm:BatchNorm1d.forward")
-_append = Function("gpt2/cache:KeyValueCache.append")
+_key_value_cache_init = Function("attention/cache:KeyValueCache.__init__")
+_require_caches = Function("attention/cache:require_caches")
+_last_hidden_state = Function("models/gpt2/model:GPT2.last_hidden_state")
+_reset_parameters = Function("models/gpt2/model:GPT2.reset_parameters")
+_batch_norm1d = Function("norms/batch_norm:BatchNorm1d.forward")
+_append = Function("attention/cache:KeyValueCache.append")
 _multi_head_attention = Function("attention/multi_head:MultiHeadAttention.forward")
 _require_size = Function("validation:require_size")
 _require_dtype = Function("validation:require_dtype")
 _dtype_taken_by = Function("validation:dtype_taken_by")
 _at_least_float32 = Function("precision:at_least_float32")
-_conv1_d = Function("gpt2/conv1d:Conv1D.forward")
+_conv1_d = Function("models/gpt2/conv1d:Conv1D.forward")
 
 LAYERS: dict[str, tuple[Change, ...]] = {
-    "activations": (
+    "feed_forward/activations": (
         _gelu(
             "float32 computed in bfloat16",
             "wide = ",
@@ -65,7 +65,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             " or target_size == 1 for size",
         ),
     ),
-    "gpt2/attention": (
+    "models/gpt2/attention": (
         _causal_self_attention(
             "the kernel's own mask after a past", "cache.mask(x.shape[-2]), False", "None, True"
         ),
@@ -77,7 +77,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
     ),
     "construction": (
         Change(
-            "gpt2/conv1d:Conv1D.__init__",
+            "models/gpt2/conv1d:Conv1D.__init__",
             "drawn in float32 first",
             ", dtype=dtype)\n        )",
             ").to(dtype)\n        )",
@@ -85,31 +85,31 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         _rmsnorm_init("device and dtype by position", "*,\n        device", "device"),
         _rmsnorm_init("float32 whatever the default", "=dtype", "=dtype or torch.float32"),
         Change(
-            "layer_norm:LayerNorm.reset_parameters",
+            "norms/layer_norm:LayerNorm.reset_parameters",
             "weight reset only beside a bias",
             "nn.init.ones_(self.weight)\n        if self.bias is not None:",
             "if self.bias is not None:\n            nn.init.ones_(self.weight)",
         ),
         Change(
-            "batch_norm:BatchNorm1d.reset_parameters",
+            "norms/batch_norm:BatchNorm1d.reset_parameters",
             "running variance not reset",
             "running_var.fill_(1)",
             "running_mean.fill_(0)",
         ),
         Change(
-            "batch_norm:BatchNorm1d.__init__",
+            "norms/batch_norm:BatchNorm1d.__init__",
             "count made on the default device",
             "0, device=device",
             "0",
         ),
         Change(
-            "gpt2/block:GPT2Block.reset_parameters",
+            "models/gpt2/block:GPT2Block.reset_parameters",
             "second norm not reset",
             "        self.ln_2.reset_parameters()\n",
             "",
         ),
         Change(
-            "gpt2/block:GPT2Block.__init__",
+            "models/gpt2/block:GPT2Block.__init__",
             "dtype not handed on",
             "=dropout, device=device, dtype=dtype",
             "=dropout, device=device",
@@ -127,7 +127,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "is_floating_point and not dtype.is_complex",
         ),
     ),
-    "encoder": (
+    "blocks/encoder": (
         _transformer_encoder_layer(
             "later positions weigh more",
             "= self",
@@ -143,7 +143,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "        return y.float() if y.itemsize < 4 else y",
         ),
         Change(
-            "encoder:PreNormTransformerEncoderLayer.forward",
+            "blocks/encoder:PreNormTransformerEncoderLayer.forward",
             "no gradient through the feed-forward network",
             "norm2(x))",
             "norm2(x)).detach()",
@@ -152,7 +152,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "attention/inputs:require_heads", "heads not checked", "% num_heads != 0", "< num_heads"
         ),
         Change(
-            "positionwise_feed_forward:PositionwiseFeedForward.__init__",
+            "feed_forward/positionwise:PositionwiseFeedForward.__init__",
             "dropout fixed",
             "(dropout)",
             "(0.1)",
@@ -176,16 +176,16 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "result rounded to bfloat16", ".masked_fill", ".bfloat16().to(q.dtype).masked_fill"
         ),
     ),
-    "gpt2/model": (
+    "models/gpt2/model": (
         Change(
-            "gpt2/model:GPT2._last_hidden_state",
+            "models/gpt2/model:GPT2._last_hidden_state",
             "sequences of a batch meet",
             "ln_f(x)",
             "ln_f(x - x.mean(dim=0))",
         ),
-        Change("gpt2/model:GPT2.loss", "int64 only", ".long()", ""),
+        Change("models/gpt2/model:GPT2.loss", "int64 only", ".long()", ""),
         Change(
-            "gpt2/model:GPT2._embed",
+            "models/gpt2/model:GPT2._embed",
             "view of strides",
             "wte(ids)",
             "wte(ids.view(ids.numel()).view(ids.shape))",
@@ -213,22 +213,22 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         _reset_parameters("gains left as they are", " | nn.LayerNorm", ""),
         _reset_parameters("embeddings left as they are", "        self._initialize()\n", ""),
         Change(
-            "gpt2/model:GPT2.extra_repr",
+            "models/gpt2/model:GPT2.extra_repr",
             "sizes not shown",
             'f"{count:,} parameters, {sizes}"',
             'f"{sizes}"',
         ),
     ),
-    "layer_norm": (
+    "norms/layer_norm": (
         Change(
-            "layer_norm:LayerNorm.forward",
+            "norms/layer_norm:LayerNorm.forward",
             "rounding of the mean left",
             "        centered = centered - centered.mean(dim=-1, keepdim=True)  # what "
             "rounding left of it\n",
             "",
         ),
     ),
-    "batch_norm": (
+    "norms/batch_norm": (
         _batch_norm1d("rounding of the mean left", " - rest", ""),
         _batch_norm1d("running mean without the rest", "(mean + rest)", "mean"),
     ),
@@ -246,7 +246,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "movedim(-3, -1)",
         ),
     ),
-    "gpt2/cache": (
+    "attention/cache": (
         _append("keys written from the first position", "self.length : end] = key", ":seq] = key"),
         _append("keys for values", "] = value", "] = key"),
         _append("not counted", "= end", "= seq"),
@@ -262,13 +262,16 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         _key_value_cache_init("size not checked", '("d_k", d_k)', ""),
         _key_value_cache_init("padding of any shape", "shape != (batch,)", "ndim != 1"),
         Change(
-            "gpt2/cache:KeyValueCache.mask",
+            "attention/cache:KeyValueCache.mask",
             "padding attended to",
             " & (places >= self.padding[:, None, None])",
             "",
         ),
         Change(
-            "gpt2/cache:KeyValueCache.__repr__", "room shown for what is held", "length", "max_seq"
+            "attention/cache:KeyValueCache.__repr__",
+            "room shown for what is held",
+            "length",
+            "max_seq",
         ),
     ),
     "attention/masks": (
@@ -290,17 +293,17 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "return\n    if shape[1:] == (1, kv_seq) or leading",
         ),
     ),
-    "positions": (
+    "positions/sinusoidal": (
         Change(
-            "positions:sinusoidal_positions",
+            "positions/sinusoidal:sinusoidal_positions",
             "float32 whatever the default",
             "get_default_dtype()",
             "float32",
         ),
     ),
-    "rms_norm": (
+    "norms/rms_norm": (
         Change(
-            "rms_norm:RMSNorm.forward",
+            "norms/rms_norm:RMSNorm.forward",
             "divided by the largest element first",
             "\n        mean_square",
             "\n        wide = wide / wide.abs().amax(dim=-1, keepdim=True)\n        mean_square",
@@ -365,7 +368,7 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
         _multi_head_attention("query converted back", "(query)", "(query).to(query.dtype)"),
         Change(
-            "positionwise_feed_forward:PositionwiseFeedForward.forward",
+            "feed_forward/positionwise:PositionwiseFeedForward.forward",
             "projected by its weights",
             "self.linear2(self.linear1(x).relu())",
             "(x @ self.linear1.weight.T + self.linear1.bias).relu() @ "

@@ -6,8 +6,10 @@ every change, would take half an hour.
 
 from tests.against_wrong_versions.wrongs import Change, Function
 
-_layer_norm = Function("layer_norm:LayerNorm.forward", "LayerNorm and not (without or two_ranks)")
-_layer_norm_init = Function("layer_norm:LayerNorm.__init__", "LayerNorm and copy")
+_layer_norm = Function(
+    "norms/layer_norm:LayerNorm.forward", "LayerNorm and not (without or two_ranks)"
+)
+_layer_norm_init = Function("norms/layer_norm:LayerNorm.__init__", "LayerNorm and copy")
 
 MACHINERY = (
     _layer_norm(
@@ -33,7 +35,7 @@ MACHINERY = (
         "= eps\n        self.root = lambda var: torch.sqrt(var + eps)",
     ),
     Change(
-        "layer_norm:LayerNorm.extra_repr",
+        "norms/layer_norm:LayerNorm.extra_repr",
         "a copy that shares the weights",
         "extra_repr",
         "__deepcopy__(self, memo):\n        return self\n\n    def extra_repr",
@@ -72,21 +74,21 @@ MACHINERY = (
         select="LayerNorm and two_ranks",
     ),
     Change(
-        "batch_norm:BatchNorm1d.forward",
+        "norms/batch_norm:BatchNorm1d.forward",
         "running averages moved in evaluation too",
         "training",
         "weight is not None",
         select="BatchNorm1d and (vmap or jacrev or copy)",
     ),
     Change(
-        "batch_norm:BatchNorm1d.__init__",
+        "norms/batch_norm:BatchNorm1d.__init__",
         "running averages missing in the state dict",
         ')\n        self.register_buffer("running_var"',
         ', persistent=False)\n        self.register_buffer("running_var"',
         select="BatchNorm1d and copy",
     ),
     Change(
-        "batch_norm:BatchNorm1d._update_running",
+        "norms/batch_norm:BatchNorm1d._update_running",
         "an empty batch counted",
         "count ==",
         "count <",

@@ -2,10 +2,10 @@
 
 from tests.against_wrong_versions.wrongs import Function
 
-_next_token_distribution = Function("gpt2/sampling:next_token_distribution")
-_next_token = Function("gpt2/sampling:next_token")
-_require_sampling = Function("gpt2/sampling:require_sampling", "errors")
-_require_logits = Function("gpt2/sampling:_require_logits", "errors")
+_next_token_distribution = Function("generation/sampling:next_token_distribution")
+_next_token = Function("generation/sampling:next_token")
+_require_sampling = Function("generation/sampling:require_sampling", "errors")
+_require_logits = Function("generation/sampling:_require_logits", "errors")
 
 SAMPLING = (
     # The distribution

@@ -2,21 +2,21 @@
 
 from tests.against_wrong_versions.wrongs import Function
 
-_tokenizer_init = Function("gpt2/tokenizer:Tokenizer.__init__")
-_cutting_as_gpt2 = Function("gpt2/tokenizer:_cutting_as_gpt2")
-_encode = Function("gpt2/tokenizer:Tokenizer.encode")
-_train_tokenizer = Function("gpt2/tokenizer:train_tokenizer")
-_save = Function("gpt2/tokenizer:Tokenizer.save")
-_digest = Function("gpt2/tokenizer:_digest")
-_load_tokenizer = Function("gpt2/tokenizer:load_tokenizer")
-_from_the_hub = Function("gpt2/tokenizer:_from_the_hub")
-_require_merges = Function("gpt2/tokenizer:_require_merges")
-_read_merges = Function("gpt2/tokenizer:_read_merges")
-_require_tokens = Function("gpt2/tokenizer:_require_tokens")
+_tokenizer_init = Function("tokenizers/tokenizer:Tokenizer.__init__")
+_cutting_as_gpt2 = Function("tokenizers/tokenizer:_cutting_as_gpt2")
+_encode = Function("tokenizers/tokenizer:Tokenizer.encode")
+_train_tokenizer = Function("tokenizers/tokenizer:train_tokenizer")
+_save = Function("tokenizers/tokenizer:Tokenizer.save")
+_digest = Function("tokenizers/tokenizer:_digest")
+_load_tokenizer = Function("tokenizers/tokenizer:load_tokenizer")
+_from_the_hub = Function("tokenizers/tokenizer:_from_the_hub")
+_require_merges = Function("tokenizers/tokenizer:_require_merges")
+_read_merges = Function("tokenizers/tokenizer:_read_merges")
+_require_tokens = Function("tokenizers/tokenizer:_require_tokens")
 _require_text = Function("validation:require_text")
-_require_ids = Function("gpt2/tokenizer:Tokenizer._require_ids")
-_decode_stream = Function("gpt2/tokenizer:Tokenizer.decode_stream")
-_bytes_of = Function("gpt2/tokenizer:Tokenizer._bytes_of")
+_require_ids = Function("tokenizers/tokenizer:Tokenizer._require_ids")
+_decode_stream = Function("tokenizers/tokenizer:Tokenizer.decode_stream")
+_bytes_of = Function("tokenizers/tokenizer:Tokenizer._bytes_of")
 
 TOKENIZER = (
     # Cutting and merging

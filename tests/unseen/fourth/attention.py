@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 import transformer_layers
 from tests.unseen.definitions import unseen
+from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.inputs import require_mask_of_batch, require_sequences
 from transformer_layers.attention.kernel import fused_attention
-from transformer_layers.gpt2.cache import KeyValueCache
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import dtype_taken_by, require_dtype, require_probability
 

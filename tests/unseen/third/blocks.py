@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 import transformer_layers
 from tests.unseen.definitions import unseen
-from transformer_layers.gpt2.evaluation import in_evaluation
-from transformer_layers.gpt2.generation import as_batch, is_stop, new_tokens, require_stops
-from transformer_layers.gpt2.sampling import next_token_distribution
+from transformer_layers.generation.evaluation import in_evaluation
+from transformer_layers.generation.loop import as_batch, is_stop, new_tokens, require_stops
+from transformer_layers.generation.sampling import next_token_distribution
 from transformer_layers.precision import at_least_float32
 
 

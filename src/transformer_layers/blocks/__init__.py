@@ -1,0 +1,1 @@
+"""Attention and feed-forward layers, put together with residuals and norms."""

@@ -1,0 +1,1 @@
+"""Layers that map each position by itself, and their activations."""

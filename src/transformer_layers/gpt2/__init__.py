@@ -1,1 +1,0 @@
-"""GPT-2: its parts, the model, its files, its tokenizer, and what makes it generate."""

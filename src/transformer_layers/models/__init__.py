@@ -1,0 +1,1 @@
+"""Whole models, each in a folder of its own."""

@@ -1,0 +1,1 @@
+"""GPT-2: its parts, the model, and its files."""

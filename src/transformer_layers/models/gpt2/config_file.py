@@ -1,0 +1,157 @@
+"""The `config.json` of a published GPT-2."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer_layers.checkpoints.json_file import read_json_object, shown
+from transformer_layers.models.gpt2.config import GPT2Config
+
+_SIZES = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
+_DROPOUTS = ("embd_pdrop", "attn_pdrop", "resid_pdrop")
+
+# The names that transformers has for the sizes of all models. It takes them for these, too.
+_SECOND_NAMES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
+
+# Options that change what a GPT-2 computes, and the values for which it is what ours computes.
+_COMPUTED: dict[str, tuple[object, ...]] = {
+    "activation_function": ("gelu_new", "gelu_pytorch_tanh"),
+    "scale_attn_weights": (True,),
+    "scale_attn_by_inverse_layer_idx": (False,),
+    "reorder_and_upcast_attn": (False,),
+    "add_cross_attention": (False,),
+    "tie_word_embeddings": (True,),
+    "pruned_heads": ({}, None),
+    "quantization_config": (None,),
+}
+
+
+def read_config(path: Path) -> GPT2Config:
+    """Reads the sizes, and refuses what :class:`GPT2` does not compute.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The sizes.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not JSON, not the config of a GPT-2, or of one with other options.
+    """
+    return config_of(read_json_object(path), path)
+
+
+def config_of(entries: dict[str, Any], path: Path) -> GPT2Config:
+    """Takes the sizes out of a config, and refuses what :class:`GPT2` does not compute.
+
+    A size, a dropout or an epsilon that is left out has the default of `transformers.GPT2Config`,
+    which is that of :class:`GPT2Config`. Keys that change no result are ignored.
+
+    Args:
+        entries: What `config.json` holds.
+        path: The file that they come from, for the error.
+
+    Returns:
+        The sizes.
+
+    Raises:
+        ValueError: If they are not the config of a GPT-2, or of one with other options.
+    """
+    entries = _with_first_names(entries, path)
+    if entries.get("model_type") != "gpt2":
+        raise ValueError(
+            f"{path}: model_type must be 'gpt2', got {shown(entries.get('model_type'))}: "
+            "these are the weights of another model"
+        )
+    try:
+        config = GPT2Config(
+            **{name: _size(name, entries[name]) for name in _SIZES if name in entries},
+            dropout=_dropout(entries),
+            layer_norm_epsilon=_number("layer_norm_epsilon", entries, 1e-5),
+        )
+        computed = {**_COMPUTED, "n_inner": (None, 4 * config.n_embd)}
+        for name, values in computed.items():
+            if name in entries:
+                _require_computed(name, entries[name], values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    return config
+
+
+def config_text(config: GPT2Config, dtype: torch.dtype) -> str:
+    """The `config.json` of which `transformers.GPT2LMHeadModel` makes the same model.
+
+    The two tokens that begin and end a text are those of GPT-2's own vocabulary where that is the
+    vocabulary, and none elsewhere.
+
+    Args:
+        config: The sizes.
+        dtype: That of the weights.
+
+    Returns:
+        What the file is to hold.
+    """
+    end_of_text = 50256 if config.vocab_size == 50257 else None
+    entries = {
+        "activation_function": "gelu_new",
+        "architectures": ["GPT2LMHeadModel"],
+        **dict.fromkeys(_DROPOUTS, config.dropout),
+        "bos_token_id": end_of_text,
+        "dtype": str(dtype).removeprefix("torch."),
+        "eos_token_id": end_of_text,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+        "model_type": "gpt2",
+        **{name: getattr(config, name) for name in _SIZES},
+    }
+    return json.dumps(entries, indent=2, sort_keys=True) + "\n"
+
+
+def _with_first_names(entries: dict[str, Any], path: Path) -> dict[str, Any]:
+    for second, first in _SECOND_NAMES.items():
+        if second in entries and first in entries:
+            raise ValueError(f"{path}: {second} is another name of {first}; keep one of them")
+    return {_SECOND_NAMES.get(name, name): value for name, value in entries.items()}
+
+
+def _size(name: str, value: object) -> Any:
+    # GPT2Config refuses what is no int and what is too small.
+    if isinstance(value, int) and value >= 2**31:
+        raise ValueError(f"{name} must be below 2**31, got {shown(value)}")
+    return value
+
+
+def _number(name: str, entries: dict[str, Any], default: float) -> float:
+    value = entries.get(name, default)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:
+        raise ValueError(f"{name} must be a finite number, got {shown(value)}")
+    return float(value)
+
+
+def _dropout(entries: dict[str, Any]) -> float:
+    shares = {name: _number(name, entries, 0.1) for name in _DROPOUTS}
+    if len(set(shares.values())) != 1:
+        found = ", ".join(f"{name} = {share}" for name, share in shares.items())
+        raise ValueError(
+            f"{found}, and GPT2 has one dropout for all its places; make them equal, to any value "
+            "if you will not train the model"
+        )
+    return shares["embd_pdrop"]
+
+
+def _require_computed(name: str, value: object, values: tuple[object, ...]) -> None:
+    if not any(type(value) is type(each) and value == each for each in values):
+        computed = " or ".join(map(repr, values))
+        raise ValueError(
+            f"{name} is {shown(value)}, which changes what the model computes, and GPT2 "
+            f"computes it for {computed} only"
+        )

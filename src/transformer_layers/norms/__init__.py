@@ -1,0 +1,1 @@
+"""Normalization: over a position's features, and over a batch."""

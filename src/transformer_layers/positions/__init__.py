@@ -1,0 +1,1 @@
+"""What tells a model where a token stands."""

@@ -1,0 +1,1 @@
+"""Dropout, and penalties on weights."""

@@ -1,0 +1,718 @@
+"""GPT-2's `generate` and `stream`, against the model without a cache, `transformers` and laws."""
+
+import copy
+import math
+import threading
+
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tests.transformer_layers.models.gpt2.models import (
+    N_POSITIONS,
+    VOCAB,
+    assert_probable,
+    modes,
+    random_ids,
+    random_model,
+    seeded,
+    seeds,
+)
+from transformer_layers import GPT2, KeyValueCache, ready_for_inference
+from transformer_layers.generation.loop import as_batch
+from transformer_layers.generation.sampling import (
+    next_token,
+    next_token_distribution,
+)
+
+
+def generated_without_cache(model, ids, max_new_tokens, *options):
+    for _ in range(max_new_tokens):
+        new = next_token(model(ids)[:, -1], *options)
+        ids = torch.cat([ids, new[:, None]], dim=1)
+    return ids
+
+
+# Generation, against the model and transformers
+
+
+@given(
+    st.integers(1, 3),
+    st.integers(1, 8),
+    st.integers(0, 9),
+    st.sampled_from([(12, 3, 2), (8, 1, 1), (10, 5, 3)]),
+    seeds,
+)
+@settings(max_examples=30)
+def test_tokens_are_the_same_without_a_cache(batch, seq, new, sizes, seed):
+    n_embd, n_head, n_layer = sizes
+    model = random_model(seed, n_embd=n_embd, n_head=n_head, n_layer=n_layer)
+    ids = random_ids(batch, seq, seed)
+    assert torch.equal(model.generate(ids, new), generated_without_cache(model, ids, new))
+    drawn = model.generate(ids, new, 1.3, 9, 0.9, seeded(seed))
+    options = (1.3, 9, 0.9, seeded(seed))
+    assert torch.equal(drawn, generated_without_cache(model, ids, new, *options))
+
+
+def their_model(model):
+    import transformers
+
+    names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
+    sizes = {name: getattr(model.config, name) for name in names}
+    config = transformers.GPT2Config(**sizes, bos_token_id=None, eos_token_id=None)
+    theirs = transformers.GPT2LMHeadModel(config).to(model.wte.weight.dtype).eval()
+    theirs.transformer.load_state_dict(model.state_dict(), strict=True)
+    return theirs
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 5}, {"top_p": 0.8}, {"top_k": 9, "top_p": 0.9}])
+@pytest.mark.parametrize("stop", [None, 3])
+def test_sampled_tokens_are_those_of_transformers_with_the_same_seed(options, stop):
+    # In float32: what they draw from is float32 in every model, and multinomial's draws are those
+    # of the dtype.
+    model, ids = random_model(dtype=torch.float32), random_ids(5, 4)
+    theirs = their_model(model)  # whose first weights are draws, too
+    for seed in range(3):
+        torch.manual_seed(seed)
+        expected = theirs.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=13,
+            do_sample=True,
+            temperature=1.3,
+            **{"top_k": 0, "top_p": 1.0} | options,
+            eos_token_id=stop,
+            pad_token_id=stop,
+        )
+        torch.manual_seed(seed)
+        assert torch.equal(model.generate(ids, 13, 1.3, **options, eos_token=stop), expected)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize(
+    ("batch", "seq", "new", "sizes"),
+    [(1, 1, 16, (12, 3, 2)), (3, 5, 12, (10, 5, 3)), (2, 9, 7, (8, 1, 1)), (4, 16, 1, (12, 4, 2))],
+)
+def test_greedy_tokens_are_those_of_transformers(batch, seq, new, sizes, use_cache):
+    n_embd, n_head, n_layer = sizes
+    model = random_model(n_embd=n_embd, n_head=n_head, n_layer=n_layer)
+    ids = random_ids(batch, seq)
+    expected = their_model(model).generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=new,
+        do_sample=False,
+        use_cache=use_cache,
+    )
+    assert expected.shape == (batch, seq + new)
+    assert torch.equal(model.generate(ids, new), expected)
+
+
+def test_sequences_have_the_frequencies_of_their_probabilities():
+    model = random_model()
+    with torch.no_grad():
+        model.wte.weight[5:] = 0.0
+    ids = random_ids(1, 3)
+    options = (1.4, 4, 0.95)
+    first = next_token_distribution(model(ids)[0, -1], *options)
+    both = torch.zeros(VOCAB, VOCAB, dtype=torch.float64)
+    for token in first.nonzero().flatten():
+        logits = model(torch.cat([ids, token[None, None]], dim=1))[0, -1]
+        both[token] = first[token] * next_token_distribution(logits, *options)
+    tokens = model.generate(ids.expand(20000, 3), 2, *options, generator=seeded(2))
+    counts = torch.bincount(VOCAB * tokens[:, 3] + tokens[:, 4], minlength=VOCAB**2)
+    assert (both > 0).sum() > 6
+    assert_probable(counts, both.flatten().detach())
+
+
+# Generation, by its laws
+
+
+def test_the_models_of_these_tests_choose_various_tokens():
+    tokens = [random_model(seed).generate(random_ids(2, 4, seed), 12)[:, 4:] for seed in range(6)]
+    assert min(len(row.unique()) for rows in tokens for row in rows) >= 4
+
+
+def test_greedy_is_the_same_every_time_and_touches_no_generator():
+    model, ids = random_model(dropout=0.5), random_ids(2, 4)
+    state = torch.get_rng_state()
+    first = model.generate(ids, 9)
+    assert torch.equal(model.generate(ids, 9), first)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(first[:, :4], ids)
+
+
+def test_a_seeded_generator_decides_everything():
+    model, ids = random_model(), random_ids(3, 4)
+    state = torch.get_rng_state()
+    first = model.generate(ids, 12, 1.0, generator=seeded(5))
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(77)
+    assert torch.equal(model.generate(ids, 12, 1.0, generator=seeded(5)), first)
+    assert not torch.equal(model.generate(ids, 12, 1.0, generator=seeded(6)), first)
+
+
+def test_without_a_generator_the_global_one_decides():
+    model, ids = random_model(), random_ids(3, 4)
+    torch.manual_seed(5)
+    first = model.generate(ids, 12, 1.0)
+    assert not torch.equal(model.generate(ids, 12, 1.0), first)
+    torch.manual_seed(5)
+    assert torch.equal(model.generate(ids, 12, 1.0), first)
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "top_k": 3, "top_p": 0.9}])
+def test_a_sequence_does_not_depend_on_the_others(options):
+    model, ids = random_model(), random_ids(4, 5)
+    changed = ids.clone()
+    changed[[0, 2, 3]] = random_ids(3, 5, seed=1)
+    before = model.generate(ids, 10, **options, generator=seeded())
+    after = model.generate(changed, 10, **options, generator=seeded())
+    assert torch.equal(after[1], before[1])
+    assert not torch.equal(after[0], before[0])
+
+
+def test_a_greedy_sequence_is_the_same_alone():
+    model, ids = random_model(), random_ids(5, 4)
+    alone = [model.generate(row[None], 11) for row in ids]
+    assert torch.equal(model.generate(ids, 11), torch.cat(alone))
+
+
+def test_top_k_of_one_is_greedy_whatever_the_temperature():
+    model, ids = random_model(), random_ids(3, 4)
+    assert torch.equal(model.generate(ids, 9, 50.0, top_k=1), model.generate(ids, 9))
+    assert torch.equal(model.generate(ids, 9, 50.0, top_p=1e-9), model.generate(ids, 9))
+
+
+@given(st.integers(0, 9))
+def test_fewer_tokens_are_the_beginning_of_more(new):
+    model, ids = random_model(), random_ids(2, 4)
+    more = model.generate(ids, 10, 1.0, generator=seeded(3))
+    assert torch.equal(model.generate(ids, new, 1.0, generator=seeded(3)), more[:, : 4 + new])
+
+
+def test_dropout_is_off():
+    model, ids = random_model(dropout=0.9), random_ids(2, 4)
+    expected = model.generate(ids, 10)
+    model.train()
+    assert torch.equal(model.generate(ids, 10), expected)
+
+
+def mixed_modes(model):
+    model.train()
+    model.h[0].eval()
+    model.h[1].attn.dropout.eval()
+    return model
+
+
+def test_each_module_stays_in_its_mode():
+    model = mixed_modes(random_model())
+    before = modes(model)
+    assert len(set(before.values())) == 2
+    model.generate(random_ids(2, 4), 3)
+    assert modes(model) == before
+
+
+def test_each_module_stays_in_its_mode_after_an_error():
+    model = mixed_modes(random_model())
+    before = modes(model)
+    seen = []
+    model.ln_f.register_forward_pre_hook(lambda module, _: seen.append(module.training))
+    with pytest.raises(ValueError, match=r"ids must be in \[0, 23\)"):
+        model.generate(torch.tensor([[3, VOCAB]]), 3)
+    with torch.no_grad():
+        model.ln_f.bias.fill_(math.nan)
+    with pytest.raises(ValueError, match="must be finite, got nan in 2 of 2 rows; no token can"):
+        model.generate(random_ids(2, 4), 3)
+    assert seen == [False]
+    assert modes(model) == before
+
+
+def test_threads_that_generate_at_once_leave_each_module_in_its_mode():
+    # The second begins while the first is at work, and ends after it.
+    model = mixed_modes(random_model(dropout=0.9))
+    before, expected = modes(model), model.generate(random_ids(2, 4), 3)
+    steps = {name: threading.Event() for name in ("first begun", "second begun", "first ended")}
+
+    def meet(*_):
+        if threading.current_thread().name == "first":
+            steps["first begun"].set()
+            assert steps["second begun"].wait(timeout=60)
+        else:
+            steps["second begun"].set()
+            assert steps["first ended"].wait(timeout=60)
+
+    def generate():
+        results.append(model.generate(random_ids(2, 4), 3))
+        if threading.current_thread().name == "first":
+            steps["first ended"].set()
+
+    handle = model.wte.register_forward_pre_hook(meet)
+    results: list[torch.Tensor] = []
+    threads = [threading.Thread(target=generate, name=name) for name in ("first", "second")]
+    threads[0].start()
+    assert steps["first begun"].wait(timeout=60)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    handle.remove()
+    assert modes(model) == before
+    assert len(results) == 2
+    assert all(torch.equal(result, expected) for result in results)
+
+
+def test_dropout_that_another_thread_switches_on_changes_no_token():
+    model, ids = random_model(dropout=0.9), random_ids(2, 4)
+    expected = model.generate(ids, 10)
+
+    def in_another_thread(*_):
+        thread = threading.Thread(target=model.train)
+        thread.start()
+        thread.join()
+
+    model.ln_f.register_forward_pre_hook(in_another_thread)
+    assert torch.equal(model.generate(ids, 10), expected)
+    assert all(modes(model).values())
+
+
+def test_no_gradient_is_recorded_and_none_is_lost():
+    model, ids = random_model(), random_ids(2, 4)
+    model.loss(ids).backward()
+    before = {name: p.grad.clone() for name, p in model.named_parameters()}
+    model.generate(ids, 3)
+    assert all(torch.equal(p.grad, before[name]) for name, p in model.named_parameters())
+    with torch.inference_mode():
+        inside = model.generate(ids, 3)
+    assert torch.equal(inside, model.generate(ids, 3))
+
+
+# Work and memory
+
+
+def test_each_position_is_computed_once():
+    model, computed = random_model(), []
+    model.h[0].register_forward_pre_hook(lambda _, inputs: computed.append(inputs[0].shape[1]))
+    model.generate(random_ids(2, 5), 8)
+    assert computed == [5, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_the_head_scores_the_last_position_only(monkeypatch):
+    model, scored = random_model(), []
+    logits = GPT2.logits
+    monkeypatch.setattr(GPT2, "logits", lambda self, x: scored.append(x.shape) or logits(self, x))
+    model.generate(random_ids(2, 5), 3)
+    assert scored == [(2, 12)] * 3
+
+
+def test_keys_and_values_stay_where_they_were_allocated(monkeypatch):
+    model, places = random_model(), []
+    append = KeyValueCache.append
+
+    def recorded(self, key, value):
+        result = append(self, key, value)
+        places.append(tuple((x.untyped_storage().data_ptr(), x.shape[-2]) for x in result))
+        return result
+
+    monkeypatch.setattr(KeyValueCache, "append", recorded)
+    model.generate(random_ids(2, 5), 8)
+    assert len(places) == 8 * 2
+    for layer in (0, 1):
+        keys, values = zip(*places[layer::2], strict=True)
+        for steps in (keys, values):
+            assert len({place for place, _ in steps}) == 1
+            assert [length for _, length in steps] == [5, *range(6, 13)]
+    assert len({place for step in places for place, _ in step}) == 4
+
+
+class Concatenations(TorchDispatchMode):
+    """Records the dtypes of what is concatenated."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function.overloadpacket in (torch.ops.aten.cat, torch.ops.aten.stack):
+            self.dtypes.append(result.dtype)
+        return result
+
+
+def test_nothing_but_tokens_is_concatenated():
+    model = random_model()
+    with Concatenations() as concatenations:
+        model.generate(random_ids(2, 5), 8)
+    assert concatenations.dtypes == [torch.int64]
+
+
+def test_nothing_is_computed_for_no_new_token():
+    model, calls = random_model(), []
+    model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
+    ids = random_ids(2, 5)
+    assert torch.equal(model.generate(ids, 0), ids)
+    assert calls == []
+
+
+# Limits
+
+
+def test_up_to_the_last_position():
+    model = random_model()
+    assert model.generate(random_ids(2, 5), N_POSITIONS - 5).shape == (2, N_POSITIONS)
+    assert model.generate(random_ids(2, N_POSITIONS), 0).shape == (2, N_POSITIONS)
+
+
+@pytest.mark.parametrize(("seq", "new"), [(5, 13), (17, 1), (18, 0), (1, 10**12)])
+def test_past_the_last_position_nothing_is_computed(seq, new):
+    model, calls = random_model(), []
+    model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
+    message = f"the model has n_positions = 17 positions, got a sequence of {seq + new}"
+    with pytest.raises(ValueError, match=message):
+        model.generate(random_ids(2, seq), new)
+    assert calls == []
+
+
+# Shapes and dtypes
+
+
+def test_int32_tokens():
+    model, ids = random_model(), random_ids(2, 5)
+    for options in [(), (1.0, 4)]:
+        expected = model.generate(ids, 6, *options, generator=seeded())
+        actual = model.generate(ids.int(), 6, *options, generator=seeded())
+        assert actual.dtype == torch.int32
+        assert torch.equal(actual.long(), expected)
+
+
+@pytest.mark.parametrize("options", [(), (1.0, 4, 0.9)])
+def test_an_empty_batch(options):
+    result = random_model().generate(torch.zeros(0, 3, dtype=torch.int64), 4, *options)
+    assert result.shape == (0, 7)
+    assert result.dtype == torch.int64
+
+
+def test_ids_need_not_be_contiguous_and_stay_as_they_are():
+    model, ids = random_model(), random_ids(5, 3).T
+    kept = ids.clone()
+    assert torch.equal(model.generate(ids, 4), model.generate(ids.contiguous(), 4))
+    assert torch.equal(ids, kept)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_low_precision_chooses_tokens_that_are_nearly_the_best(dtype):
+    model = random_model(dtype=dtype)
+    tokens = model.generate(random_ids(3, 5), 10)
+    logits = copy.deepcopy(model).double()(tokens[:, :-1])[:, 4:]
+    chosen = logits.gather(-1, tokens[:, 5:, None])[..., 0]
+    # Logits of size 10, through a stack of a dozen rounded operations.
+    assert (logits.amax(dim=-1) - chosen).max() <= 100 * torch.finfo(dtype).eps
+    drawn = model.generate(random_ids(3, 5), 10, 0.9, 7, 0.9, seeded())
+    assert torch.equal(model.generate(random_ids(3, 5), 10, 0.9, 7, 0.9, seeded()), drawn)
+
+
+def test_a_copy_of_the_model_generates_the_same():
+    model, ids = random_model(), random_ids(2, 4)
+    assert torch.equal(copy.deepcopy(model).generate(ids, 6), model.generate(ids, 6))
+
+
+# The end of a sequence
+
+
+def test_a_sequence_ends_with_the_first_stop_token():
+    model, ids = random_model(), random_ids(1, 4)
+    tokens = model.generate(ids, 10)[0]
+    stop = tokens[8].item()
+    first = 4 + tokens[4:].tolist().index(stop)
+    assert torch.equal(model.generate(ids, 10, eos_token=stop)[0], tokens[: first + 1])
+    other = tokens[6].item()
+    first = min(first, 4 + tokens[4:].tolist().index(other))
+    assert torch.equal(model.generate(ids, 10, eos_token=[stop, other])[0], tokens[: first + 1])
+    unused = next(token for token in range(VOCAB) if token not in tokens)
+    assert torch.equal(model.generate(ids, 10, eos_token=unused)[0], tokens)
+    assert torch.equal(model.generate(ids, 0, eos_token=stop), ids)
+
+
+@given(seeds, st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=6))
+@settings(max_examples=25)
+def test_in_a_batch_each_row_ends_by_itself_and_is_filled_up(seed, stops):
+    model, ids = random_model(seed), random_ids(4, 3, seed)
+    whole = model.generate(ids, 12)[:, 3:].tolist()
+    ends = [next((i for i, token in enumerate(row) if token in stops), 11) for row in whole]
+    expected = [
+        [*row[: end + 1], *[stops[0]] * (max(ends) - end)]
+        for row, end in zip(whole, ends, strict=True)
+    ]
+    assert model.generate(ids, 12, eos_token=tuple(stops))[:, 3:].tolist() == expected
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_stop_tokens_are_those_of_transformers(several):
+    model, ids = random_model(), random_ids(4, 3)
+    tokens = model.generate(ids, 14)[:, 3:]
+    stops = [tokens[0, 5].item(), tokens[1, 3].item()]
+    eos_token = stops if several else stops[0]
+    expected = their_model(model).generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=14,
+        do_sample=False,
+        eos_token_id=eos_token,
+        pad_token_id=stops[0],
+    )
+    assert torch.equal(model.generate(ids, 14, eos_token=eos_token), expected)
+
+
+def test_nothing_is_computed_after_all_have_ended():
+    model, calls = random_model(), []
+    ids = random_ids(1, 4)
+    stop = model.generate(ids, 1)[0, -1].item()
+    model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
+    assert model.generate(ids, 10, eos_token=stop).shape == (1, 5)
+    assert calls == [1]
+
+
+# Prompts of different lengths
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 8), seeds)
+@example([9, 1, 4], 8, 0)
+@settings(max_examples=25)
+def test_prompts_of_different_lengths_get_the_tokens_that_each_gets_alone(lengths, new, seed):
+    model = random_model(seed)
+    prompts = [random_ids(1, length, seed + i)[0] for i, length in enumerate(lengths)]
+    alone = [model.generate(prompt[None], new)[0] for prompt in prompts]
+    found = model.generate(prompts, new)
+    assert [each.tolist() for each in found] == [each.tolist() for each in alone]
+    stop = alone[0][-1].item()
+    alone = [model.generate(prompt[None], new, eos_token=stop)[0] for prompt in prompts]
+    found = model.generate(prompts, new, eos_token=stop)
+    assert [each.tolist() for each in found] == [each.tolist() for each in alone]
+
+
+def test_prompts_of_different_lengths_get_the_tokens_of_transformers():
+    model = random_model()
+    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
+    padded = torch.nn.utils.rnn.pad_sequence(prompts, batch_first=True, padding_side="left")
+    mask = torch.tensor([[0] * (7 - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    expected = their_model(model).generate(
+        padded, attention_mask=mask, max_new_tokens=10, do_sample=False, pad_token_id=0
+    )
+    found = model.generate(prompts, 10)
+    for ours, prompt, theirs in zip(found, prompts, expected, strict=True):
+        assert torch.equal(ours, torch.cat([prompt, theirs[7:]]))
+
+
+def test_padding_gets_no_weight_and_no_position():
+    model, ids = random_model(), random_ids(2, 6)
+    padding = torch.tensor([2, 0])
+    caches = model.new_caches(2, 9, padding)
+    before = model(ids, caches)
+    changed = ids.clone()
+    changed[0, :2] = (ids[0, :2] + 1) % VOCAB
+    others = model.new_caches(2, 9, padding)
+    assert torch.equal(model(changed, others)[0, 2:], before[0, 2:])
+    torch.testing.assert_close(before[0, 2:], model(ids[0, 2:]))
+    torch.testing.assert_close(before[1], model(ids[1]))
+    pieces = [model(piece, caches) for piece in (ids[:, :1], ids[:, 1:3])]
+    whole = torch.cat([ids, ids[:, :3]], dim=1)
+    torch.testing.assert_close(torch.cat(pieces, 1)[0], model(whole[0, 2:])[4:])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_model_made_ready_for_inference_takes_prompts_of_different_lengths(dtype):
+    ready = ready_for_inference(random_model(dtype=torch.float32), dtype)
+    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
+    batch, padding = as_batch(prompts)
+    logits = ready(batch, ready.new_caches(3, 7, padding))
+    for prompt, row in zip(prompts, logits, strict=True):
+        eps = torch.finfo(dtype).eps
+        torch.testing.assert_close(
+            row[7 - len(prompt) :], ready(prompt[None])[0], rtol=0, atol=60 * eps
+        )
+
+
+def test_prompts_keep_their_dtype_and_are_no_views_of_the_result():
+    model = random_model()
+    prompts = [random_ids(1, 2)[0].int(), random_ids(1, 5)[0].int()]
+    for new in (0, 3):
+        found = model.generate(prompts, new)
+        assert [each.dtype for each in found] == [torch.int32] * 2
+        assert [len(each) for each in found] == [2 + new, 5 + new]
+        found[0].fill_(1)
+        assert torch.equal(prompts[0], random_ids(1, 2)[0].int())
+
+
+def test_prompts_of_different_lengths_up_to_the_last_position():
+    model = random_model()
+    prompts = [random_ids(1, 2)[0], random_ids(1, 7)[0]]
+    assert [len(each) for each in model.generate(prompts, N_POSITIONS - 7)] == [12, N_POSITIONS]
+    with pytest.raises(ValueError, match="n_positions = 17 positions, got a sequence of 18"):
+        model.generate(prompts, N_POSITIONS - 6)
+
+
+# Token by token
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "top_k": 5, "top_p": 0.9}])
+def test_a_stream_gives_the_tokens_of_generate(options):
+    model, ids = random_model(), random_ids(3, 4)
+    tokens = list(model.stream(ids, 9, **options, generator=seeded()))
+    assert [each.shape for each in tokens] == [(3,)] * 9
+    expected = model.generate(ids, 9, **options, generator=seeded())
+    assert torch.equal(torch.stack(tokens, dim=1), expected[:, 4:])
+    assert [each.dtype for each in model.stream(ids.int(), 2)] == [torch.int32] * 2
+
+
+def test_a_stream_computes_a_token_when_it_is_asked_for():
+    model, calls = random_model(), []
+    model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
+    stream = model.stream(random_ids(2, 4), 9)
+    assert calls == []
+    for count in range(1, 4):
+        next(stream)
+        assert len(calls) == count
+
+
+def test_a_stream_leaves_gradients_and_modes_to_its_caller():
+    model = random_model(dropout=0.5).train()
+    for _ in model.stream(random_ids(1, 4), 2):
+        assert torch.is_grad_enabled()
+        assert all(modes(model).values())
+        assert model(random_ids(1, 2)).requires_grad
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_a_stream_refuses_arguments_before_its_first_token():
+    with pytest.raises(ValueError, match=r"^top_k must be at least 1, got 0$"):
+        random_model().stream(random_ids(1, 4), 2, 1.0, 0)
+
+
+# Autocast
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_under_autocast_as_without_a_cache(dtype):
+    model, ids = random_model(dtype=torch.float32), random_ids(3, 4)
+    with torch.autocast("cpu", dtype=dtype):
+        tokens = model.generate(ids, 9)
+        caches = model.new_caches(3, 13)
+        pieces = [model(piece, caches) for piece in tokens.split([4, 5, 1, 1, 1, 1], dim=1)]
+        whole = model(tokens)
+    keys, _ = caches[0].append(*torch.zeros(2, 3, 3, 0, 4, dtype=dtype))
+    assert keys.dtype == dtype
+    # Logits of size 10; the kernels of one position and of several round differently.
+    error = (torch.cat(pieces, dim=1) - whole).abs().max()
+    assert error <= 100 * torch.finfo(dtype).eps
+    chosen = whole[:, 3:-1].gather(-1, tokens[:, 4:, None])[..., 0]
+    assert (whole[:, 3:-1].amax(dim=-1) - chosen).max() <= error
+
+
+def test_autocast_leaves_caches_of_float64_alone():
+    model, ids = random_model(), random_ids(3, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(model.generate(ids, 9), random_model().generate(ids, 9))
+    with torch.device("meta"), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert "float32, meta" in repr(GPT2(model.config).new_caches(1, 2)[0])
+
+
+# Errors
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("new", [0, 2])
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        ([3, 4], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one with"),
+        ([[3, 4]], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one wi"),
+        ("text", TypeError, r"^ids must be a tensor of int64 or int32, got a str; make one with"),
+        ([], ValueError, r"^a list of ids must hold a prompt or more, .*, got shapes \[\]$"),
+        (
+            [torch.tensor([3]), torch.tensor([[3]])],
+            ValueError,
+            r"each of shape \(seq,\) with one position or more, got shapes \[\(1,\), \(1, 1\)\]$",
+        ),
+        ([torch.zeros(0).long()], ValueError, r"one position or more, got shapes \[\(0,\)\]$"),
+        (
+            [torch.tensor([3.0])],
+            TypeError,
+            "^each prompt must be a tensor of int64 or int32, got t",
+        ),
+        ([torch.tensor([23])], ValueError, r"^ids must be in \[0, 23\), got values from 23 to 23$"),
+        (
+            torch.tensor([[3, 23]]),
+            ValueError,
+            r"^ids must be in \[0, 23\), got values from 3 to 23$",
+        ),
+        (
+            torch.tensor([[-1, 3]]),
+            ValueError,
+            r"^ids must be in \[0, 23\), got values from -1 to 3$",
+        ),
+    ],
+)
+def test_errors_of_prompts(ids, new, error, message):
+    with pytest.raises(error, match=message):
+        random_model().generate(ids, new)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("eos_token", "error", "message"),
+    [
+        (23, ValueError, r"^eos_token must be a token or several, in \[0, 23\), got 23$"),
+        ([3, 40], ValueError, r"in \[0, 23\), got \[3, 40\]$"),
+        ((), ValueError, r"in \[0, 23\), got \(\)$"),
+        (-1, ValueError, "^eos_token must be at least 0, got -1$"),
+        (2.0, TypeError, "^eos_token must be an int, got 2.0 of type float$"),
+        (["."], TypeError, "^eos_token must be an int, got '.' of type str$"),
+    ],
+)
+def test_errors_of_stop_tokens(eos_token, error, message):
+    with pytest.raises(error, match=message):
+        random_model().generate(random_ids(1, 3), 2, eos_token=eos_token)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("new", [0, 4])
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ((math.nan,), ValueError, "temperature must be 0 or a finite number above, got nan"),
+        ((0.0, -3), ValueError, "top_k must be at least 1, got -3"),
+        ((1.0, 2.0), TypeError, "top_k must be an int, got 2.0 of type float"),
+        ((0.0, None, -1), ValueError, "top_p must be above 0 and at most 1, got -1"),
+    ],
+)
+def test_options_are_asked_about_first(options, new, error, message):
+    with pytest.raises(error, match=message):
+        random_model().generate(random_ids(2, 3), new, *options)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("ids", "max_new_tokens", "error", "message"),
+    [
+        (torch.tensor([3]), 2, ValueError, r"got \(1,\); a single sequence is ids\[None\]"),
+        (torch.tensor(3), 2, ValueError, r"ids must be of shape \(batch, seq\) .*, got \(\)"),
+        (torch.zeros(2, 0).long(), 2, ValueError, r"one position or more, got \(2, 0\)"),
+        (torch.zeros(1, 2, 3).long(), 2, ValueError, r"got \(1, 2, 3\)"),
+        (
+            torch.tensor([[3.0]]),
+            2,
+            TypeError,
+            "ids must be a tensor of int64 or int32, got torch.f",
+        ),
+        (torch.tensor([[3.0]]), 0, TypeError, "ids must be a tensor of int64 or int32, got torch"),
+        (torch.tensor([[3]]), -1, ValueError, "max_new_tokens must be at least 0, got -1"),
+        (torch.tensor([[3]]), 2.0, TypeError, "max_new_tokens must be an int, got 2.0"),
+        (torch.tensor([[3]]), True, TypeError, "max_new_tokens must be an int, got True"),
+        (torch.tensor([[3, 23]]), 2, ValueError, r"ids must be in \[0, 23\), got .* 3 to 23"),
+        (torch.tensor([[-1, 2]]), 2, ValueError, r"ids must be in \[0, 23\), got .* -1 to 2"),
+    ],
+)
+def test_errors_of_generate(ids, max_new_tokens, error, message):
+    with pytest.raises(error, match=message):
+        random_model().generate(ids, max_new_tokens)

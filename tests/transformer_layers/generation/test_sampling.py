@@ -1,0 +1,401 @@
+"""The distribution of the next token and draws from it, by enumeration, laws and `transformers`."""
+
+import inspect
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from tests.transformer_layers.models.gpt2.models import (
+    VOCAB,
+    assert_probable,
+    seeded,
+    seeds,
+)
+from transformer_layers import GPT2
+from transformer_layers.generation.sampling import (
+    next_token,
+    next_token_distribution,
+    require_sampling,
+)
+
+
+def random_logits(*shape, seed=0, scale=3.0):
+    return scale * torch.randn(*shape, dtype=torch.float64, generator=seeded(seed))
+
+
+def test_one_default_of_the_temperature():
+    functions = (GPT2.generate, GPT2.stream, next_token, next_token_distribution)
+    defaults = [inspect.signature(each).parameters["temperature"].default for each in functions]
+    assert defaults == [0.0, 0.0, 0.0, inspect.Parameter.empty]
+
+
+# The distribution, by hand
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
+        ({"temperature": 0.5}, [1 / 30, 16 / 30, 4 / 30, 9 / 30]),
+        ({"temperature": 0.0}, [0, 1, 0, 0]),
+        ({"top_k": 2}, [0, 4 / 7, 0, 3 / 7]),
+        ({"top_k": 3}, [0, 4 / 9, 2 / 9, 3 / 9]),
+        ({"top_p": 0.3}, [0, 1, 0, 0]),
+        ({"top_p": 0.6}, [0, 4 / 7, 0, 3 / 7]),
+        ({"top_p": 0.8}, [0, 4 / 9, 2 / 9, 3 / 9]),
+        ({"top_p": 0.95}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
+        ({"top_k": 3, "top_p": 0.42}, [0, 1, 0, 0]),  # 4 of 9 that are left
+        ({"top_k": 3, "top_p": 0.7}, [0, 4 / 7, 0, 3 / 7]),
+        ({"temperature": 0.5, "top_k": 3, "top_p": 0.8}, [0, 16 / 25, 0, 9 / 25]),
+    ],
+)
+def test_the_distribution_by_hand(options, expected):
+    logits = torch.tensor([1.0, 4.0, 2.0, 3.0], dtype=torch.float64).log() + 5
+    expected = torch.tensor(expected, dtype=torch.float64)
+    torch.testing.assert_close(
+        next_token_distribution(logits, **{"temperature": 1.0} | options), expected
+    )
+
+
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=8),
+    st.sampled_from([1, 2, 3]),
+    st.none() | st.integers(1, 9),
+    st.none() | st.integers(0, 10**6),
+)
+def test_the_distribution_by_enumeration(weights, power, top_k, nucleus):
+    # Logits whose softmax at temperature 1 / power has the ratios weights ** power, in fractions.
+    kept = {i: Fraction(weight**power) for i, weight in enumerate(weights)}
+    if top_k is not None:
+        least = sorted(kept.values(), reverse=True)[:top_k][-1]
+        kept = {i: weight for i, weight in kept.items() if weight >= least}
+    top_p = None
+    if nucleus is not None:
+        # Half of a unit between two integers: no sum of weights equals it.
+        total = sum(kept.values())
+        wanted = Fraction(nucleus % int(total)) + Fraction(1, 2)
+        top_p, so_far, order = float(wanted / total), Fraction(0), []
+        for i in sorted(kept, key=lambda i: (-kept[i], i)):
+            if so_far < wanted:
+                order.append(i)
+            so_far += kept[i]
+        kept = {i: kept[i] for i in order}
+    total = sum(kept.values())
+    expected = [float(kept.get(i, Fraction(0)) / total) for i in range(len(weights))]
+    logits = torch.tensor(weights, dtype=torch.float64).log()
+    actual = next_token_distribution(logits, 1 / power, top_k, top_p)
+    torch.testing.assert_close(actual, torch.tensor(expected, dtype=torch.float64))
+
+
+def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
+    logits = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0])
+    kept = next_token_distribution(logits, 1.0, top_k=2) > 0
+    assert kept.tolist() == [False, True, True, True, False]
+    kept = next_token_distribution(logits, 1.0, top_p=0.5) > 0
+    assert kept.tolist() == [False, True, True, False, False]
+    assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str
+)
+def test_one_token_may_be_the_most_likely_by_the_last_digit(dtype):
+    logits = torch.tensor([1.0, 1.0 + torch.finfo(dtype).eps, 1.0], dtype=dtype)
+    assert next_token(logits).item() == 1
+    assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0]
+
+
+# The distribution, against transformers
+
+
+def distribution_of_transformers(logits, temperature, top_k, top_p):
+    from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+    warpers = [TemperatureLogitsWarper(temperature)]
+    warpers += [TopKLogitsWarper(top_k)] if top_k is not None else []
+    warpers += [TopPLogitsWarper(top_p)] if top_p is not None else []
+    for warper in warpers:
+        logits = warper(None, logits)
+    return logits.softmax(dim=-1)
+
+
+@given(
+    seeds,
+    st.floats(0.1, 10),
+    st.none() | st.integers(1, VOCAB + 2),
+    st.none() | st.floats(0.01, 0.99),
+)
+def test_equals_the_warpers_of_transformers(seed, temperature, top_k, top_p):
+    logits = random_logits(4, VOCAB, seed=seed)
+    if top_p is not None:  # where a sum is top_p but for rounding, rounding decides
+        before_top_p = distribution_of_transformers(logits, temperature, top_k, None)
+        sums = before_top_p.sort(descending=True).values.cumsum(dim=-1)
+        assume((sums - top_p).abs().min() > 1e-12)
+    expected = distribution_of_transformers(logits, temperature, top_k, top_p)
+    torch.testing.assert_close(next_token_distribution(logits, temperature, top_k, top_p), expected)
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=12),
+    st.integers(1, 13),
+    st.floats(0.01, 0.99),
+)
+def test_equals_the_warpers_of_transformers_up_to_the_order_of_equals(logits, top_k, top_p):
+    logits = torch.tensor([logits], dtype=torch.float64)
+    sums = logits.softmax(-1).sort(descending=True).values.cumsum(dim=-1)
+    assume((sums - top_p).abs().min() > 1e-12)
+    ours = next_token_distribution(logits, 1.0, top_k=top_k)
+    torch.testing.assert_close(ours, distribution_of_transformers(logits, 1.0, top_k, None))
+    ours = next_token_distribution(logits, 1.0, top_p=top_p)
+    theirs = distribution_of_transformers(logits, 1.0, None, top_p)
+    torch.testing.assert_close(ours.sort().values, theirs.sort().values)
+
+
+# The distribution, by its laws
+
+options = st.tuples(
+    st.floats(0, 1e300),
+    st.none() | st.integers(1, VOCAB + 2),
+    st.none() | st.floats(0, 1, exclude_min=True),
+)
+
+
+@given(seeds, options, st.sampled_from([torch.float64, torch.float32, torch.float16]))
+@example(0, (5e-324, None, 5e-324), torch.float32)
+@example(0, (1e300, 3, 1.0), torch.float16)
+def test_is_a_distribution_that_keeps_the_order(seed, options, dtype):
+    logits = random_logits(3, VOCAB, seed=seed).to(dtype)
+    probabilities = next_token_distribution(logits, *options)
+    assert probabilities.dtype == torch.promote_types(dtype, torch.float32)
+    assert (probabilities >= 0).all()
+    torch.testing.assert_close(probabilities.sum(dim=-1), torch.ones(3, dtype=probabilities.dtype))
+    ordered = probabilities.gather(-1, logits.sort(descending=True, stable=True).indices)
+    assert (ordered.diff(dim=-1) <= 0).all()
+    top_k = options[1]
+    if top_k is not None and dtype == torch.float64:
+        assert ((probabilities > 0).sum(dim=-1) <= top_k).all()
+
+
+@given(seeds, options, st.floats(-100, 100))
+def test_a_constant_added_to_the_logits_changes_nothing(seed, options, constant):
+    logits = random_logits(3, VOCAB, seed=seed)
+    assume(options[0] == 0 or options[0] > 1e-3)  # below, the rounding of the sum is magnified
+    assume(options[2] is None or options[2] < 0.999999)  # rounding decides about the last tokens
+    torch.testing.assert_close(
+        next_token_distribution(logits + constant, *options),
+        next_token_distribution(logits, *options),
+        rtol=1e-6,
+        atol=1e-9,
+    )
+
+
+@given(seeds, options, st.permutations(range(VOCAB)))
+def test_renumbered_tokens_have_the_same_probabilities(seed, options, order):
+    logits = random_logits(3, VOCAB, seed=seed)
+    torch.testing.assert_close(
+        next_token_distribution(logits[:, order], *options),
+        next_token_distribution(logits, *options)[:, order],
+    )
+
+
+@given(seeds, options, st.sampled_from([(5,), (2, 3), (VOCAB,), (VOCAB, VOCAB), (0,), (4, 0)]))
+@example(0, (1.0, 2, None), (VOCAB,))
+@settings(max_examples=40)
+def test_each_row_is_chosen_from_by_itself(seed, options, leading):
+    # As many rows as tokens: there a threshold of shape (batch,) would broadcast along the tokens.
+    logits = random_logits(*leading, VOCAB, seed=seed)
+    together = next_token_distribution(logits, *options)
+    assert together.shape == logits.shape
+    alone = [next_token_distribution(row, *options) for row in logits.reshape(-1, VOCAB)]
+    if alone:
+        assert torch.equal(together.reshape(-1, VOCAB), torch.stack(alone))
+    assert next_token(logits, *options).shape == leading
+
+
+@given(seeds, st.floats(0.05, 20), st.floats(1.01, 5))
+def test_more_temperature_is_more_entropy(seed, temperature, factor):
+    logits = random_logits(VOCAB, seed=seed)
+    cool = next_token_distribution(logits, temperature)
+    warm = next_token_distribution(logits, temperature * factor)
+    assert torch.special.entr(warm).sum() > torch.special.entr(cool).sum() - 1e-12
+    assert warm.max() <= cool.max()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"top_k": 1}, {"top_p": 5e-324}, {"top_p": 1e-9}, {"temperature": 5e-324}]
+)
+def test_each_option_ends_at_greedy(options, dtype):
+    logits = random_logits(7, VOCAB).to(dtype)
+    greedy = next_token_distribution(logits, temperature=0.0)
+    assert torch.equal(next_token_distribution(logits, **{"temperature": 1.0} | options), greedy)
+    assert greedy.sum() == 7
+    assert torch.equal(next_token(logits, **options), logits.argmax(dim=-1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("temperature", [1e39, 1e300])
+def test_an_infinite_temperature_makes_all_equal_that_are_possible(temperature, dtype):
+    logits = random_logits(5, VOCAB).to(dtype)
+    logits[:, 3:7] = -math.inf
+    probabilities = next_token_distribution(logits, temperature)
+    assert (probabilities[:, 3:7] == 0).all()
+    expected = (logits > -math.inf) / (VOCAB - 4)
+    torch.testing.assert_close(probabilities, expected.to(probabilities.dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("temperature", [5e-324, 1e-46, 1e-39])
+def test_no_temperature_at_all_is_drawn_from_the_highest(temperature, dtype):
+    logits = torch.tensor([1.0, 2.0, -math.inf, 2.0]).to(dtype)
+    assert next_token_distribution(logits, temperature).tolist() == [0, 0.5, 0, 0.5]
+
+
+@given(seeds, st.floats(0.1, 10))
+def test_options_that_leave_everything(seed, temperature):
+    # In float32, with tokens so unlikely that 1 minus their probability is 1.
+    logits = random_logits(2, 500, seed=seed, scale=15.0).float()
+    everything = next_token_distribution(logits, temperature)
+    for top_k, top_p in [(500, None), (501, None), (None, 1.0), (500, 1.0)]:
+        assert torch.equal(next_token_distribution(logits, temperature, top_k, top_p), everything)
+
+
+@given(seeds, st.floats(1e-12, 1e-3))
+def test_a_nucleus_of_nearly_everything_drops_no_more_than_asked(seed, rest):
+    logits = random_logits(2, 500, seed=seed, scale=15.0).float()
+    exact = next_token_distribution(logits.double(), 1.0)
+    dropped = next_token_distribution(logits, 1.0, top_p=1 - rest) == 0
+    # 1 - rest is rounded to a multiple of 2 ** -53, the sum of what is dropped to 2 ** -24 of it.
+    assert ((exact * dropped).sum(dim=-1) <= (1 + 1e-5) * rest + 2**-53).all()
+
+
+def test_all_equal_logits():
+    for value in (0.0, -1e30, 3e38):
+        probabilities = next_token_distribution(torch.full((3, 8), value), 1.0)
+        assert torch.equal(probabilities, torch.full((3, 8), 1 / 8))
+        assert next_token(torch.full((3, 8), value)).tolist() == [0, 0, 0]
+    probabilities = next_token_distribution(torch.zeros(8), 1.0, top_p=0.5)
+    assert probabilities.tolist() == [0.25] * 4 + [0] * 4
+
+
+def test_a_token_at_minus_infinity_is_never_drawn():
+    logits = torch.full((2000, 4), -math.inf)
+    logits[:, 2] = -1e30
+    for options in [(1.0,), (100.0,), (1.0, 3), (1.0, None, 1.0), (0.0,)]:
+        assert (next_token(logits, *options) == 2).all()
+
+
+def test_gradients_pass_through_the_distribution():
+    logits = random_logits(3, 7).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: next_token_distribution(x, 0.7, 5, 0.9), [logits])
+
+
+# Draws
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(1.0,), (0.6,), (2.5,), (1.0, 3), (1.0, None, 0.8), (1.5, 5, 0.9)],
+)
+def test_draws_have_the_frequencies_of_the_distribution(options):
+    logits = random_logits(8, scale=1.0)
+    tokens = next_token(logits.expand(40000, 8), *options, generator=seeded(1))
+    probabilities = next_token_distribution(logits, *options)
+    assert_probable(torch.bincount(tokens, minlength=8), probabilities)
+
+
+def test_the_test_of_frequencies_can_fail():
+    logits = random_logits(8, scale=1.0)
+    tokens = next_token(logits.expand(40000, 8), 1.0, generator=seeded(1))
+    counts = torch.bincount(tokens, minlength=8)
+    with pytest.raises(AssertionError):
+        assert_probable(counts, next_token_distribution(logits, 1.1))
+    with pytest.raises(AssertionError):
+        assert_probable(counts, next_token_distribution(logits, 1.0, 7))
+
+
+def test_draws_of_neighboring_rows_are_independent():
+    pairs = next_token(random_logits(4, scale=0.5).expand(20000, 2, 4), 1.0, generator=seeded(1))
+    one = next_token_distribution(random_logits(4, scale=0.5), 1.0)
+    counts = torch.bincount(4 * pairs[:, 0] + pairs[:, 1], minlength=16)
+    assert_probable(counts, torch.outer(one, one).flatten())
+
+
+def test_draws_are_decided_by_the_generator_or_else_by_the_global_one():
+    logits = random_logits(30, 8, scale=0.5)
+    drawn = [next_token(logits, 1.0, generator=seeded(seed)) for seed in (3, 3, 4)]
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+    for seed, expected in zip((3, 4), drawn[1:], strict=True):
+        torch.manual_seed(seed)
+        assert torch.equal(next_token(logits, 1.0), expected)
+
+
+def test_at_temperature_0_the_most_likely_token_is_taken_and_no_generator_asked():
+    logits, generator = random_logits(30, 8, scale=0.5), seeded(3)
+    before = generator.get_state()
+    assert torch.equal(next_token(logits, generator=generator), logits.argmax(dim=-1))
+    assert torch.equal(generator.get_state(), before)
+
+
+def test_half_precision_is_drawn_from_in_float32():
+    # 60000 tokens of one probability: their sum is no number of float16.
+    logits = torch.zeros(60000, dtype=torch.float16)
+    probabilities = next_token_distribution(logits, 1.0, top_p=0.5)
+    assert probabilities.dtype == torch.float32
+    assert abs((probabilities > 0).sum().item() - 30000) < 10
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ((-0.1,), ValueError, "temperature must be 0 or a finite number above, got -0.1"),
+        ((math.inf,), ValueError, "temperature must be 0 or a finite number above, got inf"),
+        ((math.nan,), ValueError, "temperature must be 0 or a finite number above, got nan"),
+        ((1.0, 0), ValueError, "top_k must be at least 1, got 0"),
+        ((0.0, -3), ValueError, "top_k must be at least 1, got -3"),
+        ((1.0, 2.0), TypeError, "top_k must be an int, got 2.0 of type float"),
+        ((1.0, True), TypeError, "top_k must be an int, got True of type bool"),
+        ((1.0, None, 0.0), ValueError, "top_p must be above 0 and at most 1, got 0.0"),
+        ((1.0, None, 1.1), ValueError, "top_p must be above 0 and at most 1, got 1.1"),
+        ((0.0, None, -1), ValueError, "top_p must be above 0 and at most 1, got -1"),
+        ((1.0, None, math.nan), ValueError, "top_p must be above 0 and at most 1, got nan"),
+    ],
+)
+def test_errors_of_options(options, error, message):
+    for call in (
+        lambda: next_token_distribution(torch.zeros(3), *options),
+        lambda: next_token(torch.zeros(3), *options),
+        lambda: require_sampling(*options, *[None] * (3 - len(options))),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("logits", "error", "message"),
+    [
+        (torch.zeros(3, dtype=torch.int64), TypeError, "logits must be a floating-point tensor"),
+        (torch.zeros(()), ValueError, r"last axis of one token or more, got shape \(\)"),
+        (torch.zeros(2, 0), ValueError, r"last axis of one token or more, got shape \(2, 0\)"),
+        (
+            torch.tensor([[0.0, math.nan], [1.0, 0.0], [math.nan, math.inf]]),
+            ValueError,
+            "the highest logit of each row must be finite, got nan in 2 of 3 rows; no token can be "
+            "chosen",
+        ),
+        (torch.tensor([math.inf, 0.0]), ValueError, "must be finite, got inf in 1 of 1 rows"),
+        (torch.full((4, 2), -math.inf), ValueError, "must be finite, got -inf in 4 of 4 rows"),
+    ],
+)
+def test_errors_of_logits(logits, error, message, temperature):
+    for function in (next_token_distribution, next_token):
+        with pytest.raises(error, match=message):
+            function(logits, temperature)

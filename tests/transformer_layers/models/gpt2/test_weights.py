@@ -1,0 +1,127 @@
+"""Which weights a GPT-2 has, and what is refused in their place."""
+
+import re
+
+import pytest
+import torch
+
+from tests.transformer_layers.checkpoints.examples import CONFIG, random_weights
+from transformer_layers import GPT2, GPT2Config
+from transformer_layers.models.gpt2.weights import (
+    require_weights,
+    weight_shapes,
+    without_prefix_and_masks,
+)
+
+
+def test_are_those_of_the_models_state_dict_in_its_order():
+    with torch.device("meta"):
+        state_dict = GPT2(CONFIG).state_dict()
+    assert list(weight_shapes(CONFIG)) == [
+        (key, tuple(value.shape)) for key, value in state_dict.items()
+    ]
+
+
+def test_prefix_and_masks_go():
+    keys = ["wte.weight", "h.0.attn.c_attn.bias", "h.0.attn.bias", "h.11.attn.masked_bias"]
+    kept = keys[:2]
+    assert list(without_prefix_and_masks(dict.fromkeys(keys))) == kept
+    with_prefix = {f"transformer.{key}": key for key in keys}
+    found = without_prefix_and_masks({**with_prefix, "lm_head.weight": "head"})
+    assert found == {**{key: key for key in kept}, "lm_head.weight": "head"}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["transformer.wte.weight", "wpe.weight"],  # mixed
+        ["h.0.attn.biases", "h.x.attn.bias", "attn.bias", "h.0.attn.bias.x"],
+    ],
+)
+def test_other_keys_stay_as_they_are(keys):
+    assert list(without_prefix_and_masks(dict.fromkeys(keys))) == keys
+
+
+def test_a_head_with_the_prefix_does_not_take_the_heads_place():
+    stored = {"lm_head.weight": 1, "transformer.lm_head.weight": 2, "transformer.wte.weight": 3}
+    assert without_prefix_and_masks(stored) == {
+        "lm_head.weight": 1,
+        "transformer.lm_head.weight": 2,
+        "wte.weight": 3,
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_accepts_the_weights_of_the_sizes(dtype):
+    require_weights(random_weights(dtype=dtype), CONFIG, "there")
+
+
+def refused(found, message, config=CONFIG):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        require_weights(found, config, "there")
+
+
+@pytest.mark.parametrize("key", ["wte.weight", "h.1.attn.c_proj.bias", "ln_f.bias"])
+def test_refuses_missing_keys(key):
+    found = random_weights()
+    del found[key]
+    refused(found, f"there: {key} is missing, which a GPT-2 of n_layer = 2 has")
+
+
+def test_finds_a_missing_key_however_many_layers_there_should_be():
+    config = GPT2Config(vocab_size=5, n_positions=3, n_embd=4, n_layer=2**31 - 1, n_head=2)
+    message = "there: h.2.ln_1.weight is missing, which a GPT-2 of n_layer = 2147483647 has"
+    refused(random_weights(), message, config)
+    refused({}, "there: wte.weight is missing, which a GPT-2 of n_layer = 2147483647 has", config)
+
+
+def test_refuses_unknown_keys():
+    weights = random_weights()
+    more = {**weights, "score.weight": weights["wte.weight"]}
+    refused(more, "there: ['score.weight'] is not part of a GPT-2 of n_layer = 2")
+    one_layer = GPT2Config(vocab_size=5, n_positions=3, n_embd=4, n_layer=1, n_head=2)
+    with pytest.raises(ValueError, match=r"\['h\.1\.attn\.c_attn\.bias', .*\.\.\.\] is not part"):
+        require_weights(weights, one_layer, "there")
+
+
+def test_refuses_wrong_shapes():
+    weights = random_weights()
+    refused(
+        {**weights, "wpe.weight": torch.zeros(4, 4)},
+        "there: wpe.weight has the shape (4, 4), and the sizes of the config need (3, 4)",
+    )
+    refused(
+        {**weights, "ln_f.bias": torch.zeros(1, 4)},
+        "there: ln_f.bias has the shape (1, 4), and the sizes of the config need (4,)",
+    )
+
+
+def test_says_when_a_weight_is_transposed():
+    weights = random_weights()
+    weights["h.1.mlp.c_fc.weight"] = weights["h.1.mlp.c_fc.weight"].T
+    refused(
+        weights,
+        "there: h.1.mlp.c_fc.weight has the shape (16, 4), and the sizes of the config need "
+        "(4, 16); it is transposed: GPT-2 stores (in, out), torch.nn.Linear (out, in)",
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn])
+def test_refuses_other_dtypes(dtype):
+    weights = random_weights()
+    weights["h.0.ln_1.weight"] = weights["h.0.ln_1.weight"].to(dtype)
+    refused(
+        weights,
+        f"there: h.0.ln_1.weight is {dtype}, and weights must be float64, float32, float16 or "
+        "bfloat16; a quantized checkpoint must be converted first",
+    )
+
+
+def test_refuses_two_dtypes():
+    weights = random_weights()
+    weights["h.0.ln_1.weight"] = weights["h.0.ln_1.weight"].half()
+    refused(
+        weights,
+        "there: wte.weight is torch.float32 and h.0.ln_1.weight is torch.float16; convert all "
+        "weights to one dtype",
+    )

@@ -1,0 +1,427 @@
+"""The tokenizer that is written out: by hand, and against `tokenizers` and `tiktoken`.
+
+`tiktoken` is OpenAI's, and none of its code is that of `tokenizers`. It merges by the rank of what
+a merge makes, where ours goes by the rank of the pair.
+"""
+
+import functools
+import hashlib
+import inspect
+import random
+import re
+
+import pytest
+import regex
+import tiktoken
+import tiktoken_ext.openai_public
+import tokenizers
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tiktoken.load import data_gym_to_mergeable_bpe_ranks
+from tokenizers import models, pre_tokenizers
+
+from tests.transformer_layers.models.gpt2.published import published_files, published_vocabulary
+from transformer_layers.tokenizers import byte_pairs
+from transformer_layers.tokenizers.byte_pairs import (
+    BYTES,
+    CHARACTERS,
+    PIECES,
+    decode,
+    encode,
+    merged,
+    pieces,
+    spelled,
+    train,
+)
+from transformer_layers.tokenizers.tokenizer import END_OF_TEXT, Tokenizer, train_tokenizer
+
+# As it stands in src/encoder.py of https://github.com/openai/gpt-2.
+PUBLISHED_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def all_of_them(*values):
+    """Values with which a test takes long, for the nightly run; each run has some of them."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
+@functools.cache
+def ranks():
+    return {pair: i for i, pair in enumerate(published_vocabulary()[1])}
+
+
+@functools.cache
+def tokens():
+    vocab = published_vocabulary()[0]
+    return sorted(vocab, key=vocab.get)
+
+
+@functools.cache
+def ours():
+    """Encoders of the published vocabulary: written out, by `tokenizers`, by `tiktoken`."""
+    vocab, merges = published_vocabulary()
+    fast = Tokenizer(vocab, merges)
+    theirs = tiktoken.Encoding(
+        "gpt2",
+        pat_str=PUBLISHED_PATTERN,
+        mergeable_ranks=of_tiktoken(),
+        special_tokens={END_OF_TEXT: 50256},
+    )
+    return fast, theirs
+
+
+@functools.cache
+def of_tiktoken():
+    numbers, merges = published_files()
+    return data_gym_to_mergeable_bpe_ranks(
+        vocab_bpe_file=str(merges), encoder_json_file=str(numbers)
+    )
+
+
+def same(text):
+    """The tokens of a text, if all three have the same."""
+    fast, theirs = ours()
+    found = encode(text, published_vocabulary()[0], ranks())
+    assert found == fast.encode(text).tolist()
+    assert found == theirs.encode_ordinary(text)
+    return found
+
+
+# By hand
+
+
+def test_bytes_are_spelled_in_printable_characters():
+    assert sorted(CHARACTERS) == list(range(256))
+    assert len(BYTES) == 256
+    assert all(character.isprintable() and character != " " for character in BYTES)
+    assert spelled("a \n\0\x7f\xa0\xad") == ["a", "Ġ", "Ċ", "Ā", "ġ", "Â", "ł", "Â", "Ń"]
+    assert BYTES.keys() == set(pre_tokenizers.ByteLevel.alphabet())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("it's we'll I'd x'sd", ["it", "'s", " we", "'ll", " I", "'d", " x", "'s", "d"]),
+        ("IT'S 'tis", ["IT", "'", "S", " '", "tis"]),
+        ("3rd x2 ½²", ["3", "rd", " x", "2", " ½²"]),
+        ("a  b   c \n d\n\n e ", ["a", " ", " b", "  ", " c", " \n", " d", "\n\n", " e", " "]),
+        ("a\u00a0b\tc", ["a", "\u00a0", "b", "\t", "c"]),
+        ("no... (why)?!", ["no", "...", " (", "why", ")?!"]),
+        ("e\u0301語", ["e", "\u0301", "語"]),
+        ("a_b", ["a", "_", "b"]),
+    ],
+)
+def test_pieces(text, expected):
+    assert pieces(text) == expected
+
+
+def test_the_pair_of_the_lowest_rank_comes_first_and_then_the_leftmost():
+    assert merged("abc", {("a", "b"): 0, ("b", "c"): 1}) == ["ab", "c"]
+    assert merged("abc", {("a", "b"): 1, ("b", "c"): 0}) == ["a", "bc"]
+    assert merged("aaaaa", {("a", "a"): 0}) == ["aa", "aa", "a"]
+    assert merged("xabc", {("ab", "c"): 0, ("a", "b"): 1}) == ["x", "abc"]
+    assert merged("", {}) == []
+    assert merged("a", {("a", "a"): 0}) == ["a"]
+
+
+def test_training_by_hand():
+    # hu 4 times and ug 3; then hug 3 times. Nothing is left to merge in three pieces of one token.
+    vocab, merges = train(["hug,hug,hug,hu"], 1000)
+    assert merges == [("h", "u"), ("hu", "g")]
+    assert list(vocab)[256:] == ["hu", "hug"]
+    assert list(vocab.values()) == list(range(258))
+
+
+def test_equally_frequent_pairs_are_merged_by_the_numbers_of_their_tokens():
+    assert train(["ba,dc,bc,da"], 257)[1] == [("b", "a")]
+    # The second token decides where the first is the same; "z" has a lower number than "Ġ".
+    assert train(["bz,ba"], 257)[1] == [("b", "a")]
+    assert train(["qz", " z"], 257)[1] == [("q", "z")]
+    assert train(["qz,aq"], 257)[1] == [("a", "q")]
+
+
+# The published vocabulary
+
+
+def test_the_files_are_those_that_openai_publishes():
+    # tiktoken has their digests, to check what it downloads.
+    source = inspect.getsource(tiktoken_ext.openai_public.gpt2)
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in published_files()]
+    assert re.findall("[0-9a-f]{64}", source) == digests[::-1]
+    assert f'"explicit_n_vocab": {len(published_vocabulary()[0])},' in source
+
+
+def test_the_numbers_follow_from_the_merges_alone():
+    vocab, merges = published_vocabulary()
+    tokens = [*sorted(BYTES), *(first + second for first, second in merges), END_OF_TEXT]
+    # The published order of the bytes is that of their characters, as Unicode has them.
+    assert vocab == {token: i for i, token in enumerate(tokens)}
+    assert of_tiktoken() == {
+        bytes(BYTES[c] for c in token): i for token, i in vocab.items() if token != END_OF_TEXT
+    }
+
+
+def test_every_token_is_what_its_own_bytes_make():
+    vocab, _ = published_vocabulary()
+    for token in vocab.keys() - {END_OF_TEXT}:
+        assert merged(token, ranks()) == [token]
+
+
+@pytest.mark.parametrize("step", [10, all_of_them(1)])
+def test_the_texts_of_all_tokens_are_encoded_alike(step):
+    texts = [decode([number], tokens()) for number in range(50256)]
+    some = range(0, 50256, step)
+    assert [texts[number] for number in some] == [ours()[0].decode(_tensor([n])) for n in some]
+    whole = [(number, text) for number, text in enumerate(texts) if "\ufffd" not in text]
+    assert len(whole) == 50256 - 352  # those are parts of characters
+    assert all(pieces(text) == [text] for _, text in whole)  # so it is the token by itself
+    for i in range(0, len(whole), 100 * step):
+        same("".join(text + "\r" for _, text in whole[i : i + 100 * step : step]))
+
+
+def test_our_pattern_is_the_published_one():
+    assert regex.sub(r"\(\?:(.*?)\)", r"\1", PIECES.pattern).count("|") == (
+        PUBLISHED_PATTERN.count("|")
+    )
+    published = regex.compile(PUBLISHED_PATTERN)
+    for text in texts_by_chance(500):
+        assert pieces(text) == published.findall(text)
+
+
+def texts_by_chance(n):
+    chance = random.Random(0)
+    parts = [*"abst' 3\n\t.é語\u0301🙂", "'ll", "'re", " the", "  ", "12", "n't", "<|endoftext|>"]
+    for _ in range(n):
+        yield "".join(chance.choices(parts, k=chance.randint(0, 40)))
+
+
+@given(st.text())
+@example("")
+@example("\x00\x00 \r\n\t\u00a0\u2028\x85\u180e\u200b\ufeff")
+@example("👩‍👩‍👧‍👦 e\u0301 \u202eabc\ufeff\U0010ffff")
+@example("the the The THE  the\nthe")
+def test_any_text_is_encoded_alike(text):
+    if not any(character in unlike() for character in text):
+        assert decode(same(text), tokens()) == text
+
+
+def test_texts_of_words_are_encoded_alike():
+    for text in texts_by_chance(2000):
+        assert decode(same(text), tokens()) == text
+
+
+# Characters that Unicode has had for longest and code points that it has not given out are the same
+# to all. Between the two, each library's own table of letters and numbers counts.
+
+
+@functools.cache
+def kinds():
+    """Letters, numbers and white space, to `regex` and to `tokenizers`."""
+    everything = "".join(chr(i) for i in range(0x110000) if not 0xD800 <= i < 0xE000)
+    found = []
+    for kind in (r"\p{L}", r"\p{N}", r"\s", r"\p{Cn}"):
+        by_regex = set(regex.findall(kind, everything))
+        removing = tokenizers.normalizers.Replace(tokenizers.Regex(f"{kind}+"), "")
+        found.append((by_regex, set(everything) - set(removing.normalize_str(everything))))
+    return found
+
+
+@functools.cache
+def unlike():
+    """Characters that are of one kind to `regex` and of another to `tokenizers`."""
+    return frozenset().union(*(theirs ^ ours for ours, theirs in kinds()[:3]))
+
+
+def test_tables_differ_only_where_one_of_them_does_not_know_a_character():
+    by_regex, by_tokenizers = kinds()[3]
+    assert unlike() <= by_regex ^ by_tokenizers
+    assert len(unlike()) < 0.15 * len(set(map(chr, range(0x32400))))
+
+
+# Planes that are empty or for private use are all of a kind.
+@pytest.mark.parametrize(
+    ("plane", "step"),
+    [
+        *((plane, 11 if plane < 4 else 101) for plane in range(17)),
+        *(all_of_them(plane, step) for plane, step in ((0, 1), (1, 1), (2, 7), (3, 7))),
+    ],
+)
+def test_every_plane_of_unicode_is_encoded_alike(plane, step):
+    codes = range(0x10000 * plane, 0x10000 * (plane + 1), step)
+    characters = [chr(i) for i in codes if not 0xD800 <= i < 0xE000]
+    known = [character for character in characters if character not in unlike()]
+    for i in range(0, len(known), 500):
+        same("".join(f"{c} {c}1{c}" for c in known[i : i + 500]))
+
+
+@pytest.mark.parametrize("text", ["\ud800", "ab\udfffc", "\ud83d\ude42"])
+def test_half_of_a_surrogate_pair_is_refused(text):
+    at = regex.search(r"[\ud800-\udfff]", text).start()
+    message = (
+        "text must be text that UTF-8 can write, got half of a surrogate pair, "
+        f"{text[at]!r}, at position {at}"
+    )
+    for encoder in (lambda: encode(text, {}, {}), lambda: ours()[0].encode(text)):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            encoder()
+    # tiktoken joins the halves where they fit, and replaces the others.
+    joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert ours()[1].encode_ordinary(text) == same(joined)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_what_is_no_text_is_refused():
+    with pytest.raises(TypeError, match="text must be a str, got b'a' of type bytes"):
+        encode(b"a", {}, {})
+
+
+@pytest.mark.parametrize("length", [2**17, all_of_them(2**20)])
+def test_a_long_run_of_one_letter(length):
+    found = same("a" * length)
+    assert len(found) == length // 4  # "aaaa" is the longest token of them
+
+
+def test_lookups_grow_with_the_length():
+    class Counted(dict):
+        lookups = 0
+
+        def __getitem__(self, key):
+            self.lookups += 1
+            return super().__getitem__(key)
+
+        def __contains__(self, key):
+            self.lookups += 1
+            return super().__contains__(key)
+
+        def get(self, key, default=None):
+            self.lookups += 1
+            return super().get(key, default)
+
+    def lookups(n):
+        chance = random.Random(0)
+        counted = Counted(ranks())
+        encode("".join(chance.choices("abcdefghij", k=n)), published_vocabulary()[0], counted)
+        return counted.lookups
+
+    assert lookups(40_000) < 5 * lookups(10_000) < 5 * 10 * 10_000  # quadratic: 16 times as many
+
+
+# Special tokens
+
+
+def test_special_tokens_are_text_unless_allowed():
+    vocab, _ = published_vocabulary()
+    fast, theirs = ours()
+    for text in (
+        END_OF_TEXT,
+        f"a{END_OF_TEXT}{END_OF_TEXT} b",
+        f"{END_OF_TEXT[:-1]} {END_OF_TEXT}",
+    ):
+        as_text = same(text)
+        assert 50256 not in as_text
+        allowed = encode(text, vocab, ranks(), special=[END_OF_TEXT])
+        assert allowed == theirs.encode(text, allowed_special="all")
+        assert allowed == fast.encode(text, special=True).tolist()
+        assert allowed.count(50256) == text.count(END_OF_TEXT)
+        assert decode(allowed, tokens()) == decode(as_text, tokens()) == text
+
+
+def test_of_two_special_tokens_the_longer_is_taken():
+    vocab = published_vocabulary()[0] | {"<a>": 50257, "<a><b>": 50258}
+    found = encode("<a><b><a>", vocab, ranks(), special=["<a>", "<a><b>"])
+    assert found == [50258, 50257]
+
+
+# Decoding
+
+
+@given(st.lists(st.integers(0, 50256), max_size=12))
+@example([0, 94, 187, 255, 50256])
+def test_any_numbers_are_decoded_alike(numbers):
+    text = decode(numbers, tokens())
+    assert text == ours()[0].decode(_tensor(numbers))
+    assert text == ours()[1].decode(numbers)
+
+
+def _tensor(numbers):
+    return torch.tensor(numbers, dtype=torch.int64)
+
+
+# Merges that no training made
+
+
+alphabet_merges = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "ab", "ba", "aa", "aab"]), st.sampled_from("ab")),
+    unique=True,
+    max_size=8,
+)
+
+
+@given(alphabet_merges, st.text("ab", max_size=20))
+@example([("ab", "a"), ("a", "b")], "abab")
+def test_any_list_of_merges_is_applied_as_tokenizers_does(merges, text):
+    tokens = dict.fromkeys(["a", "b"])
+    tokens |= dict.fromkeys(token for a, b in merges for token in (a, b, a + b))
+    vocab = {token: i for i, token in enumerate(tokens)}
+    library = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=merges))
+    expected = library.encode(text).tokens
+    assert merged(text, {pair: i for i, pair in enumerate(merges)}) == expected
+
+
+# Training
+
+
+@given(st.lists(st.text("ab .", max_size=60), max_size=4))
+@example(["a" * 40, "a" * 17 + "b"])
+@example(["abab abba ab", "ba ab"])
+def test_training_finds_the_merges_of_tokenizers(texts):
+    vocab, merges = train(texts, 10_000)
+    library = train_tokenizer(texts, len(vocab) + 1)
+    assert library._merges == merges
+    assert library._vocab == vocab | {END_OF_TEXT: len(vocab)}
+
+
+@pytest.mark.parametrize(
+    ("modules", "size"), [((re, random), 450), all_of_them((inspect, re, random), 700)]
+)
+def test_training_on_long_texts_finds_the_merges_of_tokenizers(modules, size):
+    texts = [inspect.getsource(module) for module in modules]
+    vocab, merges = train(texts, size)
+    assert len(merges) == size - 256
+    assert train_tokenizer(texts, size + 1)._merges == merges
+    assert train(reversed(texts), size) == (vocab, merges)
+
+
+def long_pieces():
+    """Texts with pieces beyond the length at which training cuts them, within characters too."""
+    chance = random.Random(0)
+    letters = "".join(chance.choices("abcde", k=3000))
+    return [letters, "a" * 5000, "é" * 1023 + "語" * 700, "\n" * 2500, "\0" * 1025 + " low lower"]
+
+
+def test_training_cuts_long_pieces_as_tokenizers_is_told_to():
+    for texts in (*([text] for text in long_pieces()), long_pieces()):
+        vocab, merges = train(texts, 330)
+        library = train_tokenizer(texts, len(vocab) + 1)
+        assert library._merges == merges
+        assert all(library.decode(library.encode(text)) == text for text in texts)
+        assert len(vocab) > 256
+
+
+def test_training_on_one_long_piece_takes_no_more_work_than_its_parts(monkeypatch):
+    tokens = 0
+
+    def counted(piece, ranks):
+        nonlocal tokens
+        tokens += len(piece)
+        return merged(piece, ranks)
+
+    def work(n):
+        nonlocal tokens
+        tokens = 0
+        train(["a" * n], 266)
+        return tokens
+
+    monkeypatch.setattr(byte_pairs, "merged", counted)
+    assert work(16 * 4096) == work(4096)
