@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from layer_checks.arguments import CannotTakeError
+from layer_checks.kit.arguments import CannotTakeError
 
 
 class Adapted(nn.Module):

@@ -10,7 +10,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from layer_checks import command_line, detection_command
+from layer_checks.detection import command as detection_command
+from layer_checks.diagnosis import command
 
 _DAY = 86_400
 
@@ -31,9 +32,9 @@ def main(arguments: Sequence[str]) -> int:
         print("give one layer, and one place such as mypackage.norms:MyNorm", file=sys.stderr)
         return 2
     try:
-        names = command_line.names_of(options.names)
+        names = command.names_of(options.names)
         layer_name, place = options.words
-        outcome = command_line.in_a_process(layer_name, place, options.seed, names, options.timeout)
+        outcome = command.in_a_process(layer_name, place, options.seed, names, options.timeout)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(outcome, ensure_ascii=False, indent=2))
     else:
-        command_line.print_in_colours(outcome["text"])
+        command.print_in_colours(outcome["text"])
     return 0 if outcome["holds"] else 2 if outcome["not_judged"] else 1
 
 

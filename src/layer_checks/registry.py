@@ -5,8 +5,9 @@ import pkgutil
 from types import ModuleType
 
 import transformer_layers
-from layer_checks import checks, mistakes, wrong
-from layer_checks.definitions import Candidate, Layer, WrongVersion
+from layer_checks import checks, wrong
+from layer_checks.kit import mistakes
+from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
 
 
 def modules_of(package: ModuleType) -> list[ModuleType]:

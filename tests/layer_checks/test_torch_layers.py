@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from layer_checks import check
-from layer_checks.definitions import Candidate
+from layer_checks.kit.definitions import Candidate
 from layer_checks.registry import LAYERS
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

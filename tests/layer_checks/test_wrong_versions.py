@@ -10,18 +10,17 @@ from layer_checks import (
     DetectionTable,
     Report,
     check,
-    detection,
     detection_table,
-    diagnosis,
-    likeness,
     wrong_version,
     wrong_versions,
 )
-from layer_checks.candidates import _match, _witness
-from layer_checks.comparison import _in_single
-from layer_checks.definitions import Candidate, Check, WrongVersion
+from layer_checks.detection import table
+from layer_checks.diagnosis import diagnosis, mistake_matching
+from layer_checks.diagnosis.running import Result, run
+from layer_checks.evidence.comparison import _in_single
+from layer_checks.kit.candidates import _match, _witness
+from layer_checks.kit.definitions import Candidate, Check, WrongVersion
 from layer_checks.registry import LAYERS, right_version
-from layer_checks.running import Result, run
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "run_once")
 _run_once = cache(run)
@@ -35,7 +34,7 @@ def run_once(monkeypatch: pytest.MonkeyPatch) -> None:
         otherwise = any(context.get() for context in (_match, _witness, _in_single))
         return (run if otherwise else _run_once)(one, candidate, seed)
 
-    for module in (detection, diagnosis, likeness):
+    for module in (table, diagnosis, mistake_matching):
         monkeypatch.setattr(module, "run", kept)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from layer_checks import check, wrong_version
-from layer_checks.arguments import CannotTakeError
+from layer_checks.kit.arguments import CannotTakeError
 from survey import counts, works  # noqa: F401, which declares them
 from survey.__main__ import RESULTS, in_a_process, line
 from survey.adapters import additive, packed, projections, renamed, with_call

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.candidates import outputs_and_gradients, randn64, rounded_once, same
-from layer_checks.definitions import Candidate, Family, Layer
-from layer_checks.evidence import Evidence, equivalent
-from layer_checks.gradients import same_gradients
-from layer_checks.probes import Probing, probe
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.evidence.gradients import same_gradients
+from layer_checks.kit.candidates import outputs_and_gradients, randn64, rounded_once, same
+from layer_checks.kit.definitions import Candidate, Family, Layer
+from layer_checks.kit.probes import Probing, probe
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.candidates import outputs_and_gradients, randn64, refused, rounded_once, same
-from layer_checks.definitions import Candidate, Family, Layer
-from layer_checks.evidence import Evidence, equivalent, holds
-from layer_checks.gradients import same_gradients
-from layer_checks.probes import Probing, probe
+from layer_checks.evidence.evidence import Evidence, equivalent, holds
+from layer_checks.evidence.gradients import same_gradients
+from layer_checks.kit.candidates import outputs_and_gradients, randn64, refused, rounded_once, same
+from layer_checks.kit.definitions import Candidate, Family, Layer
+from layer_checks.kit.probes import Probing, probe
 
 # The weights for a query, a key and a mask, whatever form the candidate has.
 Call: TypeAlias = Callable[[Tensor, Tensor, Tensor | None], Tensor]

@@ -6,7 +6,18 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from layer_checks.authorities import (
+from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.kit.candidates import (
+    built,
+    has_parameters,
+    outputs_and_gradients,
+    same,
+    weights_of,
+)
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.dropping import elements_dropped, one_of, parts_dropped, seen_in_training
+from layer_checks.kit.initial import starts_as
+from layer_checks.kit.oracles import (
     TorchCausalSelfAttention,
     agreeing_gradients,
     future_changes_nothing,
@@ -15,18 +26,7 @@ from layer_checks.authorities import (
     steps_equal_the_whole,
     with_weights_of,
 )
-from layer_checks.candidates import (
-    built,
-    has_parameters,
-    outputs_and_gradients,
-    same,
-    weights_of,
-)
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.dropping import elements_dropped, one_of, parts_dropped, seen_in_training
-from layer_checks.evidence import Evidence, equivalent, holds, raises
-from layer_checks.initial import starts_as
-from layer_checks.probes import Probing, probe
+from layer_checks.kit.probes import Probing, probe
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
 _D_MODEL, _NUM_HEADS = 15, 3

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from layer_checks.authorities import TransposedLinear, agreeing_gradients, with_weights_of
-from layer_checks.candidates import (
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.kit.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
@@ -15,9 +15,9 @@ from layer_checks.candidates import (
     same,
     weights_of,
 )
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.evidence import Evidence, equivalent
-from layer_checks.probes import Probing, probe
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.oracles import TransposedLinear, agreeing_gradients, with_weights_of
+from layer_checks.kit.probes import Probing, probe
 
 
 def _pair(candidate: Candidate, in_features: int, out_features: int) -> tuple[nn.Module, nn.Module]:

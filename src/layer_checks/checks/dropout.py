@@ -7,10 +7,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from layer_checks.candidates import built, same
-from layer_checks.definitions import Candidate, Family, Layer
-from layer_checks.evidence import Evidence, equivalent, holds, raises
-from layer_checks.probes import Probing, probe
+from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.kit.candidates import built, same
+from layer_checks.kit.definitions import Candidate, Family, Layer
+from layer_checks.kit.probes import Probing, probe
 
 # A function of x, p and whether it trains, whatever form the candidate has.
 Call: TypeAlias = Callable[[Tensor, float, bool], Tensor]

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from layer_checks.authorities import TorchEncoderLayer, agreeing_gradients, with_weights_of
-from layer_checks.candidates import built, outputs_and_gradients, randn64, same, weights_of
-from layer_checks.definitions import Candidate, Family, Layer
-from layer_checks.dropping import elements_dropped, one_of, seen_in_training
-from layer_checks.evidence import Evidence, equivalent, holds
-from layer_checks.initial import starts_as
-from layer_checks.probes import Probing, probe
+from layer_checks.evidence.evidence import Evidence, equivalent, holds
+from layer_checks.kit.candidates import built, outputs_and_gradients, randn64, same, weights_of
+from layer_checks.kit.definitions import Candidate, Family, Layer
+from layer_checks.kit.dropping import elements_dropped, one_of, seen_in_training
+from layer_checks.kit.initial import starts_as
+from layer_checks.kit.oracles import TorchEncoderLayer, agreeing_gradients, with_weights_of
+from layer_checks.kit.probes import Probing, probe
 
 _SIZES = _D_MODEL, _NUM_HEADS, _D_FF = 6, 2, 7
 

@@ -7,13 +7,8 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from layer_checks.authorities import (
-    TorchFeedForward,
-    TorchPositionwiseFeedForward,
-    agreeing_gradients,
-    with_weights_of,
-)
-from layer_checks.candidates import (
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.kit.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
@@ -21,11 +16,16 @@ from layer_checks.candidates import (
     same,
     weights_of,
 )
-from layer_checks.definitions import Candidate, Family, Layer
-from layer_checks.dropping import seen_in_training
-from layer_checks.evidence import Evidence, equivalent
-from layer_checks.initial import starts_as
-from layer_checks.probes import Probing, probe
+from layer_checks.kit.definitions import Candidate, Family, Layer
+from layer_checks.kit.dropping import seen_in_training
+from layer_checks.kit.initial import starts_as
+from layer_checks.kit.oracles import (
+    TorchFeedForward,
+    TorchPositionwiseFeedForward,
+    agreeing_gradients,
+    with_weights_of,
+)
+from layer_checks.kit.probes import Probing, probe
 
 _D_MODEL, _D_FF = 5, 7
 

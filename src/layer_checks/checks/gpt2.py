@@ -9,14 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.authorities import (
-    TorchGPT2,
-    agreeing_gradients,
-    as_at_the_start,
-    same_state,
-    with_weights_of,
-)
-from layer_checks.candidates import (
+from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.candidates import (
     built,
     load,
     outputs_and_gradients,
@@ -24,12 +19,17 @@ from layer_checks.candidates import (
     same,
     weights_of,
 )
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.dropping import elements_dropped, one_of
-from layer_checks.evidence import Evidence, equivalent, holds, raises
-from layer_checks.probes import Probing, probe
-from layer_checks.randomness import seeded
-from layer_checks.writing import (
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.dropping import elements_dropped, one_of
+from layer_checks.kit.oracles import (
+    TorchGPT2,
+    agreeing_gradients,
+    as_at_the_start,
+    same_state,
+    with_weights_of,
+)
+from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.writing import (
     continued,
     drawn_from_generator,
     drawn_from_nucleus,

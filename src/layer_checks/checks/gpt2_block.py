@@ -7,7 +7,20 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from layer_checks.authorities import (
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.candidates import (
+    built,
+    load,
+    outputs_and_gradients,
+    randomized,
+    same,
+    weights_of,
+)
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.dropping import elements_dropped, one_of, seen_in_training
+from layer_checks.kit.initial import starts_as
+from layer_checks.kit.oracles import (
     TorchGPT2Block,
     agreeing_gradients,
     as_at_the_start,
@@ -18,20 +31,7 @@ from layer_checks.authorities import (
     steps_equal_the_whole,
     with_weights_of,
 )
-from layer_checks.candidates import (
-    built,
-    load,
-    outputs_and_gradients,
-    randomized,
-    same,
-    weights_of,
-)
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.dropping import elements_dropped, one_of, seen_in_training
-from layer_checks.evidence import Evidence, equivalent
-from layer_checks.initial import starts_as
-from layer_checks.probes import Probing, probe
-from layer_checks.randomness import seeded
+from layer_checks.kit.probes import Probing, probe
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
 _D_MODEL, _NUM_HEADS = 15, 3

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import transformer_layers
-from layer_checks.authorities import agreeing_gradients, with_weights_of
-from layer_checks.candidates import (
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.kit.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
@@ -20,10 +20,10 @@ from layer_checks.candidates import (
     same,
     weights_of,
 )
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.evidence import Evidence, equivalent
-from layer_checks.initial import starts_as
-from layer_checks.probes import Probing, probe
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.initial import starts_as
+from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
+from layer_checks.kit.probes import Probing, probe
 
 
 def _example(candidate: Candidate) -> object:

@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layer_checks.candidates import randn64, same
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.evidence import Evidence, equivalent
-from layer_checks.probes import Probing, probe
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.kit.candidates import randn64, same
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.probes import Probing, probe
 
 
 def _expected_causal(seq: int, past: int) -> Tensor:

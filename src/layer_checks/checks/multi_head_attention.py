@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import transformer_layers
-from layer_checks.authorities import TorchAttention, agreeing_gradients, with_weights_of
-from layer_checks.candidates import (
+from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.kit.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
@@ -18,11 +18,11 @@ from layer_checks.candidates import (
     same,
     weights_of,
 )
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.dropping import one_of, parts_dropped, seen_in_training
-from layer_checks.evidence import Evidence, equivalent, holds, raises
-from layer_checks.initial import starts_as
-from layer_checks.probes import Probing, probe
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.dropping import one_of, parts_dropped, seen_in_training
+from layer_checks.kit.initial import starts_as
+from layer_checks.kit.oracles import TorchAttention, agreeing_gradients, with_weights_of
+from layer_checks.kit.probes import Probing, probe
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences, 4 queries, 7 keys.
 _D_MODEL, _NUM_HEADS, _D_K = 15, 3, 5

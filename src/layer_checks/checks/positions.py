@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor
 
-from layer_checks.candidates import same
-from layer_checks.definitions import Candidate, Layer
-from layer_checks.evidence import Evidence, equivalent
-from layer_checks.probes import Probing, probe
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.kit.candidates import same
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.probes import Probing, probe
 
 _ATOL = 6e-7  # ten roundings of 1 in float32
 

@@ -6,9 +6,9 @@ Most of them leave the loss falling, only not as far or not as fast; no error sa
 from functools import cache
 from typing import Any
 
-from layer_checks.definitions import WrongVersion
-from layer_checks.report import Report
-from layer_checks.running import Result, run
+from layer_checks.diagnosis.report import Report
+from layer_checks.diagnosis.running import Result, run
+from layer_checks.kit.definitions import WrongVersion
 from layer_checks.training import wrong as wrong
 from layer_checks.training.checks import TRAINING, Candidate
 from layer_checks.training.trainer import Options, Trainer

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from layer_checks.definitions import Layer
-from layer_checks.evidence import Evidence, equivalent, holds
+from layer_checks.evidence.evidence import Evidence, equivalent, holds
+from layer_checks.kit.definitions import Layer
 from layer_checks.training.trainer import Options, Trainer
 from transformer_layers import GPT2, GPT2Config
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layer_checks.checks.attention import attention_weights, scaled_dot_product_attention
-from layer_checks.definitions import Candidate
+from layer_checks.kit.definitions import Candidate
 from transformer_layers.precision import at_least_float32
 
 

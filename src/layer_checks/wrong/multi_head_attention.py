@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from layer_checks.checks.attention import attention_weights
 from layer_checks.checks.multi_head_attention import multi_head_attention
-from layer_checks.definitions import Candidate
+from layer_checks.kit.definitions import Candidate
 from layer_checks.wrong import attention
 
 

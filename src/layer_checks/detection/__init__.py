@@ -1,0 +1,1 @@
+"""Which check catches which wrong version, as a table."""

@@ -1,0 +1,319 @@
+"""A reader's layer in the form that the checks call: what can be adapted is, and it is said."""
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from layer_checks.kit.arguments import SYNONYMS, CannotTakeError, arranged, signature_of
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.matching import heads_of
+from layer_checks.registry import right_version
+
+# How others mean a mask in which True allows: what the mask becomes, and the words for it.
+MASKS: Mapping[str, str] = {
+    "inverted": "the mask is inverted: True blocks",
+    "by head": "the mask is inverted, one for each head: True blocks",
+    "head axis": "the mask gets an axis for the heads",
+    "added": "the mask becomes 0 and -inf, to be added",
+    "added, head axis": "the mask becomes 0 and -inf, with an axis for the heads",
+}
+
+
+class Adapted:
+    """A candidate that is built and called as the book's layer is.
+
+    Args:
+        layer: What it is to be.
+        candidate: The reader's class or function.
+        extras: Further arguments of its constructor.
+
+    Attributes:
+        how: With what it is built, and called, where the book's layer is not.
+        others: What else was done, in words.
+        remarks: What is worth saying, and breaks no contract.
+        clones: Whether it is given copies of its inputs.
+        mask: How masks are handed over, a key of `MASKS`; None for as they are.
+        edits: Whether it changed an input.
+        singles: Whether it computed a float32 where no input was one; None where that is not
+            watched.
+    """
+
+    def __init__(
+        self, layer: Layer, candidate: Candidate, extras: Mapping[str, Any] | None = None
+    ) -> None:
+        right: Any = right_version(layer.name)
+        self.is_class = inspect.isclass(right)
+        self.candidate, self.extras = candidate, dict(extras or {})
+        self.ours = signature_of(right)
+        self.ours_called = signature_of(right.forward) if self.is_class else self.ours
+        self.norm_first = layer.name.startswith("PreNorm")
+        self.how: dict[str, dict[str, None]] = {"built": {}, "called": {}}
+        self.others: dict[str, None] = {}
+        self.remarks: dict[str, None] = {}
+        self.clones = self.edits = False
+        self.mask: str | None = None
+        self.singles: bool | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Builds the layer, or calls the function."""
+        if not self.is_class:
+            function = _function_of(self.candidate)
+            signature = signature_of(getattr(function, "forward", function))
+            args, kwargs = self._call_arguments(signature, args, kwargs)
+            return self._result(function, args, kwargs)
+        built = self._built(args, kwargs)
+        original = getattr(built, "_orig_mod", None)
+        if isinstance(built, nn.Module) and isinstance(original, nn.Module):
+            self.remarks["compiled: what is checked is the module that was compiled"] = None
+            built = original
+        if isinstance(built, nn.Module):
+            self._hook(built)
+        return built
+
+    def note(self, text: str) -> None:
+        """Says something once."""
+        self.others[text] = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done, in words, without repetition: what the contract is not."""
+        how = [f"{verb} with {', '.join(items)}" for verb, items in self.how.items() if items]
+        return (*how, *self.others)
+
+    def forget(self) -> None:
+        """Takes back what was said."""
+        for said in (*self.how.values(), self.others, self.remarks):
+            said.clear()
+
+    def _built(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        theirs = signature_of(self.candidate)
+        given = _given(self.ours, args, kwargs)
+        if theirs is None or given is None or _takes_anything(theirs):
+            return self.candidate(*args, **kwargs)
+        call = arranged(given, theirs, defaults=_defaults(self.ours))
+        options = {"norm_first": True} if self.norm_first else {}
+        options |= self.extras
+        call.kwargs |= {
+            name: value
+            for name, value in options.items()
+            if name in theirs.parameters and name not in given and name not in call.kwargs
+        }
+        built = self.candidate(*call.args, **call.kwargs)
+        self.how["built"] |= dict.fromkeys(call.notes)
+        for name, value in call.missing.items():
+            self._set(built, name, value)
+        return built
+
+    def _set(self, built: Any, name: str, value: Any) -> None:
+        """What the constructor does not take may be an attribute, as an eps often is."""
+        attributes = [name, *SYNONYMS.get(name, ())] if name in ("eps", "momentum") else []
+        for attribute in attributes:
+            if isinstance(getattr(built, attribute, None), float):
+                setattr(built, attribute, value)
+                self.note(f"its {attribute} is set: the constructor takes no {name}")
+                return
+        if name == "eps":
+            self.note("it takes no eps: where values are compared, its own is taken")
+        text = f"it takes no {name}, so that {name}={value!r} cannot be asked for"
+        raise CannotTakeError(text, name)
+
+    def _hook(self, built: nn.Module) -> None:
+        called = signature_of(built.forward)
+        state: dict[str, Any] = {}
+
+        def before(module: nn.Module, args: Any, kwargs: Any) -> Any:
+            args, kwargs = self._call_arguments(called, args, kwargs, module)
+            args, kwargs = self._copied(args, kwargs)
+            state["versions"] = _versions(args, kwargs)
+            state["in double"] = _in_double(args, kwargs)
+            if self.singles is not None:
+                state["mode"] = _Watch(self)
+                state["mode"].__enter__()
+            return args, kwargs
+
+        def after(module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
+            if "mode" in state:
+                state.pop("mode").__exit__(None, None, None)
+            if "versions" in state:  # not where the hook before it refused the call
+                self._notice_edits(state.pop("versions"), args, kwargs)
+            return self._in_double(self._tensor(output), state.pop("in double", False))
+
+        built.register_forward_pre_hook(before, with_kwargs=True)
+        built.register_forward_hook(after, with_kwargs=True, always_call=True)
+
+    def _call_arguments(
+        self,
+        theirs: inspect.Signature | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        module: nn.Module | None = None,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        given = _given(self.ours_called, args, kwargs)
+        if given is None or theirs is None or _takes_anything(theirs):
+            return args, kwargs
+        if isinstance(given.get("mask"), Tensor) and self.mask is not None:
+            given["mask"] = _as_meant(given["mask"], self.mask, given, module)
+            self.note(MASKS[self.mask])
+        elif "mask" in given and given["mask"] is None:
+            del given["mask"]
+        call = arranged(given, theirs, calls=True)
+        for name, value in call.missing.items():
+            if value is not None:
+                raise CannotTakeError(f"its call takes no {name}")
+        if module is not None or call.kwargs:
+            self.how["called"] |= dict.fromkeys(call.notes)
+        return tuple(call.args), call.kwargs
+
+    def _copied(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if not self.clones:
+            return args, kwargs
+        copied = [each.clone() if isinstance(each, Tensor) else each for each in args]
+        return tuple(copied), {
+            name: each.clone() if isinstance(each, Tensor) else each
+            for name, each in kwargs.items()
+        }
+
+    def _result(self, function: Candidate, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args, kwargs = self._copied(args, kwargs)
+        versions = _versions(args, kwargs)
+        if self.singles is None:
+            output = function(*args, **kwargs)
+        else:
+            with _Watch(self):
+                output = function(*args, **kwargs)
+        self._notice_edits(versions, args, kwargs)
+        return self._in_double(self._tensor(output), _in_double(args, kwargs))
+
+    def _notice_edits(self, versions: list[int], args: Any, kwargs: Any) -> None:
+        self.edits |= versions != _versions(args, kwargs)
+
+    def _in_double(self, output: Any, wanted: bool) -> Any:
+        """A float32 in the dtype of its inputs, whose values can be compared then."""
+        if wanted and isinstance(output, Tensor) and output.dtype == torch.float32:
+            self.note("it returns float32 where its input is float64")
+            return output.double()
+        return output
+
+    def _tensor(self, output: Any) -> Any:
+        """The tensor in what a layer returns."""
+        if isinstance(output, Tensor) or output is None:
+            return output
+        if hasattr(output, "__array__"):
+            self.note("it returns an array of numpy, which has no gradient")
+            return torch.as_tensor(output)
+        parts = output.values() if isinstance(output, Mapping) else output
+        if isinstance(output, tuple | list | Mapping):
+            tensors = [each for each in parts if isinstance(each, Tensor)]
+            if tensors:
+                kind = type(output).__name__
+                self.note(f"it returns a {kind}, of which the first tensor is taken")
+                return tensors[0]
+        return output
+
+
+class _Watch(TorchDispatchMode):
+    """Notices a float32 that is computed where the inputs are float64."""
+
+    def __init__(self, adapted: Adapted) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's
+        self.adapted = adapted
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and result.dtype == torch.float32:
+            self.adapted.singles = True
+        return result
+
+
+def _function_of(candidate: Candidate) -> Candidate:
+    """A function as it is; of a class of modules without sizes, such as nn.GELU, one of them."""
+    if inspect.isclass(candidate) and issubclass(candidate, nn.Module):
+        return candidate()
+    return copy.deepcopy(candidate) if isinstance(candidate, nn.Module) else candidate
+
+
+def _given(
+    signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The arguments by the book's names."""
+    if signature is None:
+        return None
+    parameters = signature.parameters
+    if "self" in parameters:
+        signature = signature.replace(
+            parameters=[each for name, each in parameters.items() if name != "self"]
+        )
+    try:
+        return dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError:
+        return None
+
+
+def _defaults(signature: inspect.Signature | None) -> dict[str, Any]:
+    parameters = signature.parameters.items() if signature else ()
+    return {
+        name: each.default
+        for name, each in parameters
+        if each.default is not inspect.Parameter.empty
+    }
+
+
+def _takes_anything(signature: inspect.Signature) -> bool:
+    """Whether it hands on what it is given by place, beside options of its own."""
+    kinds = {each.kind for each in signature.parameters.values()}
+    handed_on = {
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    }
+    return inspect.Parameter.VAR_POSITIONAL in kinds and kinds <= handed_on
+
+
+def _versions(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[int]:
+    return [each._version for each in (*args, *kwargs.values()) if isinstance(each, Tensor)]
+
+
+def _in_double(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an input is a float64."""
+    return any(
+        isinstance(each, Tensor) and each.dtype == torch.float64
+        for each in (*args, *kwargs.values())
+    )
+
+
+def _as_meant(
+    mask: Tensor, meaning: str, given: Mapping[str, Any], module: nn.Module | None
+) -> Tensor:
+    if mask.dtype != torch.bool:
+        return mask
+    if meaning == "inverted":
+        return ~mask
+    if meaning == "by head":
+        query = given.get("query", given.get("x"))
+        key = given.get("key", query)
+        if mask.ndim < 3 or not isinstance(query, Tensor) or not isinstance(key, Tensor):
+            return ~mask
+        shape = (query.shape[0], query.shape[-2], key.shape[-2])
+        heads = heads_of(module) if module is not None else 1
+        return (~mask).expand(shape).repeat_interleave(heads, dim=0)
+    if meaning.endswith("head axis") and mask.ndim == 3:
+        mask = mask.unsqueeze(-3)
+    if meaning.startswith("added"):
+        query = given.get("query", given.get("x"))
+        dtype = query.dtype if isinstance(query, Tensor) else torch.float32
+        return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, -torch.inf)
+    return mask
+
+
+def is_compiled(candidate: object) -> bool:
+    """Whether it is what `torch.compile` returns for a module."""
+    return isinstance(getattr(candidate, "_orig_mod", None), nn.Module)

@@ -1,0 +1,409 @@
+"""What is run to diagnose a layer: as it is, and, if that does not do, in an adapted form."""
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from layer_checks.diagnosis.adaptation import MASKS, Adapted
+from layer_checks.diagnosis.instances import copied, original_of, own_layer, rebuilt
+from layer_checks.diagnosis.mistake_matching import Mistakes, failures_of, known_mistakes, resembles
+from layer_checks.diagnosis.running import Result, failure, run
+from layer_checks.diagnosis.sandbox import OutOfTime
+from layer_checks.evidence.comparison import compared_in_single
+from layer_checks.evidence.evidence import error_line
+from layer_checks.evidence.randomness import repeatable
+from layer_checks.kit.arguments import CannotTakeError
+from layer_checks.kit.candidates import counterparts, matched_by, weights_of, witnessed_by
+from layer_checks.kit.definitions import Candidate, Check, Layer
+from layer_checks.kit.matching import Match, Source, cut, matches, named_by_hand
+from layer_checks.registry import right_version
+
+# Checks that look at what a call does to its inputs, which a candidate with copies cannot change.
+_OF_INPUTS = re.compile(
+    r"input.*(unchanged|as (it|they) (is|are|was|were))|changes? (its|no) input"
+)
+
+
+@dataclass
+class Findings:
+    """What was found out so far: complete unless the time ended.
+
+    Attributes:
+        results: One for each check that ran.
+        notes: What was adapted, in words.
+        matching: How weights were matched, where not each by its own name.
+        in_single: Whether it computes in float32, and was compared there.
+        not_run: How many checks could not be run.
+        mistakes: What is known to behave as the candidate does.
+        running: The check that runs.
+    """
+
+    results: tuple[Result, ...] = ()
+    notes: tuple[str, ...] = ()
+    matching: str = ""
+    in_single: bool = False
+    not_run: int = 0
+    mistakes: Mistakes = field(default_factory=Mistakes)
+    running: Check | None = None
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A way to run a candidate."""
+
+    candidate: Any
+    match: Match | None = None
+    in_single: bool = False
+
+
+def diagnose(
+    layer: Layer,
+    candidate: Candidate,
+    names: Mapping[str, str] | None,
+    seed: int,
+    found: Findings,
+) -> None:
+    """Runs the checks, and writes down what comes out while it goes on.
+
+    Args:
+        layer: What the candidate is to be.
+        candidate: The reader's class, function or module.
+        names: For the book's names of weights, the reader's.
+        seed: Seed of the random weights and inputs.
+        found: Where it is written down.
+
+    Raises:
+        OutOfTime: When the time is over.
+        ValueError: If `names` names what is not there.
+    """
+    if isinstance(candidate, nn.Module) and inspect.isclass(right_version(layer.name)):
+        _diagnose_instance(layer, candidate, names, seed, found)
+        return
+    _Diagnosis(layer, candidate, names, seed, found).run()
+
+
+def _diagnose_instance(
+    layer: Layer,
+    instance: nn.Module,
+    names: Mapping[str, str] | None,
+    seed: int,
+    found: Findings,
+) -> None:
+    instance, notes = original_of(instance)
+    own = own_layer(layer, instance)
+    of_its_own = Findings()
+    if own is not None:
+
+        def copy_of(*args: Any, **kwargs: Any) -> nn.Module:
+            return copied(instance)
+
+        _Diagnosis(own, copy_of, names, seed, of_its_own).run()
+        found.results = of_its_own.results
+    of_class = Findings()
+    _Diagnosis(layer, rebuilt(layer, instance), names, seed, of_class).run()
+    if of_class.not_run:
+        text = "its class cannot be built anew: pass a function that builds it"
+        found.notes = (*notes, *of_its_own.notes, text)
+        found.not_run = of_class.not_run
+    else:
+        found.results = (
+            *(result for result in of_its_own.results if result.name != "arguments"),
+            *of_class.results,
+        )
+        found.notes = tuple(dict.fromkeys((*notes, *of_its_own.notes, *of_class.notes)))
+    found.matching = of_its_own.matching or of_class.matching
+    found.in_single = of_its_own.in_single or of_class.in_single
+    found.mistakes = of_class.mistakes
+
+
+class _Diagnosis:
+    """One candidate's."""
+
+    def __init__(
+        self,
+        layer: Layer,
+        candidate: Candidate,
+        names: Mapping[str, str] | None,
+        seed: int,
+        found: Findings,
+    ) -> None:
+        self.layer, self.candidate, self.names = layer, candidate, dict(names or {})
+        self.seed, self.found = seed, found
+        self.checks = tuple(each for each in layer.checks if not each.weak)
+        laws = [each for each in self.checks if each.kind == "law"]
+        named = [each for each in laws if each.name.startswith("values")]
+        self.trial = (named or laws or list(self.checks))[0]
+
+    def run(self) -> None:
+        """Runs the candidate as it is, and adapted where that brings more of the law to hold."""
+        plain = _Form(self.candidate)
+        problem = self._problem(plain)
+        loaded = None if problem or self.names else self._loaded(plain)
+        if problem is None and not self.names:
+            self.found.results = self._results(plain)
+            self.found.matching = loaded.text if loaded else ""
+            known = self._mistakes(plain, self.found.results)
+            right = _law_holds(self.found.results) and (loaded is None or loaded.complete)
+            if known.exact or right:  # what is known for a mistake is not adapted away
+                self.found.mistakes = known
+                return
+        as_is = self.found.results
+        adapted = Adapted(self.layer, self.candidate)
+        form = self._fitted(adapted)
+        if form is None:
+            if problem is not None:
+                self._cannot(adapted, problem)
+                return
+            form = plain
+        if form is plain or not self._is_better(form, as_is, loaded):
+            form = self._in_single(plain, as_is)
+            adapted.forget()
+        else:
+            form = self._in_single(form, None)
+            self.found.matching = str(form.match) if form.match else self.found.matching
+            self.found.results = self._of_inputs(as_is) + self._arguments(adapted)
+        self.found.notes = (*adapted.notes, *adapted.remarks)
+        self._name_the_mistake(plain, form, as_is)
+
+    def _cannot(self, adapted: Adapted, problem: Result) -> None:
+        again = self._problem(_Form(adapted)) or problem
+        self.found.results = (again,)
+        self.found.notes = (*adapted.notes, *adapted.remarks)
+        self.found.not_run = len(self.checks)
+
+    def _problem(self, form: _Form) -> Result | None:
+        """Why the example does not run, None if it does."""
+        signature, law = self.layer.signature, f"It is called as {self.layer.signature}."
+        try:
+            with repeatable(self.seed), matched_by(form.match):
+                self.layer.example(form.candidate)
+        except CannotTakeError:  # the checks that ask for it say so
+            return None
+        except AssertionError as error:
+            return Result(signature, law, False, failure(error))
+        except (OutOfTime, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a reader's layer can raise anything
+            return Result(signature, law, False, error_line(error))
+        return None
+
+    def _results(self, form: _Form) -> tuple[Result, ...]:
+        return tuple(self._result(each, form) for each in self.checks)
+
+    def _result(self, one: Check, form: _Form, seed: int | None = None) -> Result:
+        self.found.running = one
+        with matched_by(form.match):
+            seed = self.seed if seed is None else seed
+            if not form.in_single:
+                return run(one, form.candidate, seed)
+            with compared_in_single():
+                return run(one, form.candidate, seed)
+
+    def _loaded(self, form: _Form) -> "_Loaded | None":
+        """How the trial's weights are matched, None where it has none."""
+        seen: list[tuple[nn.Module, Mapping[str, Tensor]]] = []
+        with witnessed_by(lambda layer, weights: seen.append((layer, weights))):
+            self._result(self.trial, form)
+        return _Loaded(*seen[0]) if seen else None
+
+    def _fitted(self, adapted: Adapted) -> _Form | None:
+        """The form in which the trial holds on other weights and inputs than those of the report.
+
+        None if it cannot be built or called in any form.
+        """
+        if self._problem(_Form(adapted)) is not None and not self._can_be_called(adapted):
+            return None
+        form = _Form(adapted)
+        loaded = self._loaded(form)
+        if adapted.edits:
+            adapted.clones = True
+            adapted.note("it changes its input: it is given copies")
+        if loaded is not None and (self.names or not loaded.by_name):
+            form = self._matched(form, loaded)
+        return self._masked(adapted, form)
+
+    def _can_be_called(self, adapted: Adapted) -> bool:
+        """Whether copies of the inputs, or another meaning of a mask, let the example run."""
+        adapted.clones = adapted.edits
+        for meaning in (None, *MASKS) if "mask" in self.layer.signature else (None,):
+            adapted.mask = meaning
+            if self._problem(_Form(adapted)) is None:
+                return True
+        adapted.mask = None
+        return False
+
+    def _matched(self, form: _Form, loaded: "_Loaded") -> _Form:
+        parameters, weights = weights_of(loaded.layer), loaded.weights
+        self._require_names(parameters, weights)
+        tried = []
+        for match in matches(parameters, weights, self.names):
+            if not all(name.endswith("bias") for name in match.absent):
+                continue
+            again = _Form(form.candidate, match, in_single=True)
+            if self._result(self.trial, again, self.seed + 1).held:
+                return replace(form, match=replace(match, fits=True))
+            tried.append(match)
+        alike = (each for each in tried if resembles(self.layer, form.candidate, each))
+        return replace(form, match=next(alike, tried[0] if tried else None))
+
+    def _require_names(
+        self, parameters: Mapping[str, Tensor], weights: Mapping[str, Tensor]
+    ) -> None:
+        known = {*weights, *cut(weights)}
+        if wrong := sorted(set(self.names) - known):
+            raise ValueError(f"names= has {wrong}; the weights of the book: {sorted(weights)}")
+        theirs = set(named_by_hand(self.names, cut(weights)).values())
+        if wrong := sorted(theirs - set(parameters)):
+            raise ValueError(f"names= has {wrong}; the layer's parameters: {sorted(parameters)}")
+
+    def _masked(self, adapted: Adapted, form: _Form) -> _Form:
+        """Hands masks over in the way in which most laws about masks hold."""
+        asked = [each for each in self.checks if "mask" in each.name + each.law]
+        asked = [each for each in asked if each.kind == "law"]
+
+        def held() -> int:
+            tried = replace(form, in_single=True)
+            return sum(self._result(each, tried, self.seed + 1).held for each in asked)
+
+        best, most = adapted.mask, held() if asked else 0
+        for meaning in MASKS if most < len(asked) else ():
+            adapted.mask = meaning
+            count = held()
+            if count > most:
+                best, most = meaning, count
+        adapted.mask = best
+        for meaning, text in MASKS.items():
+            if meaning != best:
+                adapted.others.pop(text, None)
+        return form
+
+    def _is_better(self, form: _Form, as_is: Sequence[Result], loaded: "_Loaded | None") -> bool:
+        if not as_is:
+            return True
+        partial = loaded is not None and not loaded.complete
+        if partial and form.match is not None:
+            return True
+        more = _count(self._results(form)) - _count(as_is)
+        return more > 0 or (more == 0 and bool(form.candidate.notes))
+
+    def _in_single(self, form: _Form, as_is: Sequence[Result] | None) -> _Form:
+        """Compares in float32 where more of the law holds then, and float32 was computed."""
+        results = as_is or self._results(form)
+        self.found.results = tuple(results)
+        if _law_holds(results):
+            return form
+        watched = Adapted(self.layer, self.candidate)
+        if isinstance(form.candidate, Adapted):
+            watched = form.candidate
+        watched.singles = False
+        self._result(self.trial, _Form(watched, form.match))
+        computed, watched.singles = watched.singles, None
+        if not computed:
+            return form
+        single = replace(form, in_single=True)
+        again = self._results(single)
+        if _count(again) > _count(results):
+            self.found.results, self.found.in_single = again, True
+            return single
+        return form
+
+    def _of_inputs(self, as_is: Sequence[Result]) -> tuple[Result, ...]:
+        """The results, with those about inputs from the candidate that had no copies."""
+        before = {result.name: result for result in as_is}
+        return tuple(
+            before.get(result.name, result) if _OF_INPUTS.search(result.law) else result
+            for result in self.found.results
+        )
+
+    def _arguments(self, adapted: Adapted) -> tuple[Result, ...]:
+        """The contract that the candidate has with its callers, where it is not the book's."""
+        if not adapted.notes:
+            return ()
+        law = f"It is called as {self.layer.signature}, and returns a tensor."
+        text = "; ".join(adapted.notes)
+        return (Result("arguments", law, False, text, "contract"),)
+
+    def _name_the_mistake(self, plain: _Form, form: _Form, as_is: Sequence[Result]) -> None:
+        results = self.found.results
+        right = _law_holds(results)
+        known = Mistakes()
+        if form is not plain:
+            known = self._mistakes(form, results)
+            if right and not known.exact:  # the contract is another one; the start is not
+                known = self._mistakes(form, [each for each in results if each.kind == "start"])
+        elif not right:
+            known = self._mistakes(plain, as_is)
+        self.found.mistakes = known
+
+    def _mistakes(self, form: _Form, results: Sequence[Result]) -> Mistakes:
+        """The known mistakes of a form."""
+        failures = _failures(results)
+        if not failures:
+            return Mistakes()
+        try:
+            untold = self._untold(results)
+            return known_mistakes(self.layer, form.candidate, failures, form.match, untold)
+        except (OutOfTime, KeyboardInterrupt):
+            raise
+        except BaseException:  # where even the probe ends the program, nothing is known
+            return Mistakes()
+
+    def _untold(self, results: Sequence[Result]) -> frozenset[str]:
+        """The checks whose failure tells nothing.
+
+        Those that could not be asked, and probes of the law where the layer's own law fails, which
+        ask for the same values elsewhere.
+        """
+        laws = [each for each in self.checks if each.kind == "law"]
+        own = {each.name for each in laws if not each.generic}
+        fails = any(result.word == "failed" and result.name in own for result in results)
+        probes = {each.name for each in laws if each.generic and fails}
+        return frozenset(probes | {result.name for result in results if not result.asked})
+
+
+def _failures(results: Sequence[Result]) -> frozenset[str]:
+    return failures_of(result for result in results if result.name != "arguments")
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """What was given to a layer as weights, by name or by order."""
+
+    layer: nn.Module
+    weights: Mapping[str, Tensor]
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the layer has the book's names and shapes."""
+        shapes = {name: each.shape for name, each in self.weights.items()}
+        return shapes == {name: each.shape for name, each in self.layer.named_parameters()}
+
+    @property
+    def complete(self) -> bool:
+        """Whether each weight and each parameter had its counterpart."""
+        pairs = counterparts(self.layer, self.weights)
+        own = dict(self.layer.named_parameters())
+        return len(pairs) == len(own) == len(self.weights) and all(
+            own[name].shape == self.weights[known].shape for name, known in pairs.items()
+        )
+
+    @property
+    def text(self) -> str:
+        """The match in words, empty where it is by name."""
+        pairs = counterparts(self.layer, self.weights)
+        own = dict(self.layer.named_parameters())
+        left = tuple(name for name in own if name not in pairs)
+        sources = {name: Source((known,)) for name, known in pairs.items()}
+        return str(Match(sources, left=left))
+
+
+def _law_holds(results: Iterable[Result]) -> bool:
+    return all(result.held for result in results if result.kind == "law")
+
+
+def _count(results: Iterable[Result]) -> int:
+    return sum(result.held for result in results if result.kind == "law")

@@ -1,0 +1,86 @@
+"""One check, run on a candidate: its result, whatever the candidate does."""
+
+import re
+from dataclasses import dataclass, field
+
+from layer_checks.diagnosis.sandbox import OutOfTime
+from layer_checks.evidence.evidence import Evidence, error_line
+from layer_checks.evidence.randomness import repeatable
+from layer_checks.kit.arguments import CannotTakeError
+from layer_checks.kit.definitions import Candidate, Check, Kind
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """How one check came out.
+
+    Attributes:
+        name: The check's name.
+        law: What it states, in a sentence.
+        held: Whether it holds for the candidate.
+        text: What was measured, or what went wrong, in one line.
+        kind: Which kind of statement it is.
+        where: Where it went wrong: the index, both values and the shape.
+        asked: Whether the candidate has the arguments with which the check asks.
+    """
+
+    name: str
+    law: str
+    held: bool
+    text: str
+    kind: Kind = "law"
+    where: str = field(default="", compare=False)
+    asked: bool = True
+
+    @property
+    def word(self) -> str:
+        """The result in one word."""
+        return "held" if self.held else "failed" if self.asked else "unasked"
+
+    def __repr__(self) -> str:
+        return f"{self.word:<8}{self.name}: {self.text}"
+
+
+def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
+    """Runs one check, with torch's global generator and default dtype set for its duration."""
+    try:
+        with repeatable(seed):
+            evidence = one.run(candidate)
+    except CannotTakeError as error:
+        return Result(one.name, one.law, False, str(error), one.kind, asked=False)
+    except AssertionError as error:
+        return Result(one.name, one.law, False, failure(error), one.kind, where_of(error))
+    except (OutOfTime, KeyboardInterrupt):
+        raise
+    except NotImplementedError as error:
+        asked = str(error).startswith("Module [")  # it has no `forward`, which torch says so
+        text = shortened(error_line(error) if asked else str(error) or "not implemented")
+        return Result(one.name, one.law, False, text, one.kind, asked=asked)
+    except BaseException as error:  # a reader's layer can raise anything
+        return Result(one.name, one.law, False, shortened(error_line(error)), one.kind)
+    return Result(one.name, one.law, True, _measured(evidence), one.kind)
+
+
+def failure(error: AssertionError) -> str:
+    """What went wrong, in one line."""
+    lines = str(error).strip().splitlines()
+    return shortened(lines[0].removeprefix("not equal: ") if lines else error_line(error))
+
+
+def where_of(error: AssertionError) -> str:
+    """Where it went wrong, without how often."""
+    lines = [line.strip() for line in str(error).strip().splitlines()[1:]]
+    where = [line.split(";")[0] for line in lines if line.startswith(("at index", "shape"))]
+    text = ", ".join(where).removesuffix(", torch.float64")
+    return re.sub(r"-?\d+\.\d+(e[-+]\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+
+
+def shortened(text: str) -> str:
+    """An error's line as far as a report has room for it."""
+    return text if len(text) <= 200 else f"{text[:199]}…"
+
+
+def _measured(evidence: Evidence) -> str:
+    """The evidence without the measured number, which would differ between machines."""
+    text = evidence.pattern.replace("largest difference ..., ", "")
+    return text.removeprefix("holds: ").replace("equal: ", "equal, ", 1)

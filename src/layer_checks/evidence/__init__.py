@@ -1,0 +1,1 @@
+"""What a check measures: values and gradients compared, bounds, and how strong a finding is."""

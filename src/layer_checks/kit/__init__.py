@@ -1,0 +1,1 @@
+"""What checks are made of: definitions, candidates, oracles, weight maps, probes, mistakes."""

@@ -1,0 +1,215 @@
+"""Calls of a reader's layer: the book's arguments, under the names and in the order it takes."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from layer_checks.kit.matching import HEADS
+
+# What other works call the book's arguments.
+SYNONYMS: Mapping[str, frozenset[str]] = {
+    "d_model": frozenset(
+        "normalized_shape hidden_size dim d n_embd embed_dim features size width emb_dim n_state "
+        "hidden_dim dim_model model_dim d_embed dims embedding_dim embed_size ndim d_in n_units "
+        "num_features num_channels channels idim n_feat input_dim hidden nx units heads_dim".split()
+    ),
+    "num_features": frozenset("channels num_channels dim features n_features d_model".split()),
+    "num_heads": frozenset(HEADS),
+    "d_ff": frozenset(
+        "dim_feedforward hidden_dim ffn_dim intermediate_size d_hidden d_inner hidden_units ff_dim "
+        "dim_ff n_inner ffn_hidden hidden_size inner_dim mlp_dim ffn_num_hiddens hidden".split()
+    ),
+    "dropout": frozenset(
+        "p drop dropout_p dropout_rate dropout_prob drop_rate attn_pdrop resid_pdrop embd_pdrop "
+        "attn_dropout attention_dropout hidden_dropout_prob attention_probs_dropout_prob "
+        "hidden_dropout resid_dropout attention_dropout_rate drop_prob".split()
+    ),
+    "dropout_p": frozenset("dropout p dropout_rate dropout_prob".split()),
+    "p": frozenset("dropout drop dropout_p dropout_rate dropout_prob prob rate drop_prob".split()),
+    "eps": frozenset(
+        "epsilon variance_epsilon layer_norm_eps layer_norm_epsilon rms_norm_eps norm_eps".split()
+    ),
+    "bias": frozenset("use_bias qkv_bias attention_bias add_bias".split()),
+    "in_features": frozenset("nx in_dim d_in input_dim n_in in_channels input_size".split()),
+    "out_features": frozenset("nf out_dim d_out output_dim n_out out_channels output_size".split()),
+    "query": frozenset("q queries queries_ xq".split()),
+    "key": frozenset("k keys xk".split()),
+    "value": frozenset("v values xv".split()),
+    "mask": frozenset(
+        "attn_mask src_mask attention_mask attn_bias padding_mask mask_ src_key_mask".split()
+    ),
+    "seq": frozenset("seq_len length max_len n max_length".split()),
+    "x": frozenset("input inputs hidden_states h src".split()),
+}
+# Values that ask for nothing, so that they may be left out.
+_NEUTRAL = {"dropout": 0.0, "dropout_p": 0.0, "bias": True, "mask": None, "cache": None}
+# What others want to be told, and what the book's layers always do.
+_OPTIONS: Mapping[str, object] = {"batch_first": True}
+# What others must be told, and what does not matter here.
+_WANTED: Mapping[str, object] = {
+    "block_size": 64,
+    "max_len": 64,
+    "max_seq_len": 64,
+    "context_length": 64,
+    "n_positions": 64,
+    "n_ctx": 64,
+    "max_position_embeddings": 64,
+    "layer_idx": 0,
+    "bias": True,
+    "qkv_bias": True,
+    "use_bias": True,
+    "batch_first": True,
+    "is_causal": False,
+}
+# Never meant by place.
+_BY_NAME_ALONE = frozenset().union(
+    *({name} | SYNONYMS[name] for name in ("num_heads", "dropout", "eps", "bias", "mask"))
+)
+_CONFIGS = {"config", "cfg", "conf", "args", "hparams", "params", "configuration"}
+
+
+class CannotTakeError(AssertionError):
+    """A check cannot ask what it asks: the layer has no such argument.
+
+    Attributes:
+        argument: Its name; empty where that does not matter.
+    """
+
+    def __init__(self, text: str, argument: str = "") -> None:
+        super().__init__(text)
+        self.argument = argument
+
+
+class Config:
+    """A configuration that has each size under every name that it is known by."""
+
+    def __init__(self, ours: Mapping[str, Any], used: dict[str, Any]) -> None:
+        self._ours, self._used = ours, used
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for known in (*self._ours, *_WANTED):
+            if name == known or name in SYNONYMS.get(known, ()):
+                value = self._ours[known] if known in self._ours else _WANTED[known]
+                self._used[name] = value
+                return value
+        raise AttributeError(f"the configuration has no {name!r}")
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError as error:
+            raise KeyError(name) from error
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As a dictionary's."""
+        return getattr(self, name, default)
+
+
+@dataclass
+class Arranged:
+    """A call in the form that a reader's layer takes.
+
+    Attributes:
+        args: Positional arguments.
+        kwargs: The others.
+        notes: What was done, in words.
+        missing: Arguments that it does not take, by the book's names.
+    """
+
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    missing: dict[str, Any] = field(default_factory=dict)
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    """A signature, None where Python cannot tell."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def arranged(
+    ours: Mapping[str, Any],
+    theirs: inspect.Signature,
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    calls: bool = False,
+) -> Arranged:
+    """Gives each argument of ours to the one of theirs that has its name, or a synonym, or place.
+
+    Args:
+        ours: The book's arguments that are given, by name, in order.
+        theirs: What the reader's layer takes.
+        defaults: The book's values of the others, for a configuration.
+        calls: Whether optional ones may be taken by place too, as in a call of `forward`.
+    """
+    kinds = inspect.Parameter
+    named = [
+        each
+        for each in theirs.parameters.values()
+        if each.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
+    ]
+    by_name = _by_name(ours, [each.name for each in named])
+    result = Arranged()
+    required = [each.name for each in named if each.default is kinds.empty]
+    if len(required) == 1 and required[0] in _CONFIGS and required[0] not in ours:
+        return _with_config({**(defaults or {}), **ours}, required[0], result)
+    rest = [name for name in ours if name not in by_name.values()]
+    for each in named:
+        if each.name in by_name or not rest or (each.default is not kinds.empty and not calls):
+            continue
+        if each.name not in _WANTED and each.name not in _BY_NAME_ALONE:
+            by_name[each.name] = rest.pop(0)
+    has_kwargs = any(each.kind is kinds.VAR_KEYWORD for each in theirs.parameters.values())
+    positional = True
+    for each in named:
+        if each.name in by_name:
+            value = ours[by_name[each.name]]
+        elif each.name in _OPTIONS and each.name not in ours:
+            value = _OPTIONS[each.name]
+            result.notes.append(f"{each.name}={value}")
+        elif each.default is kinds.empty and each.name in _WANTED:
+            value = _WANTED[each.name]
+            result.notes.append(f"{each.name}={value}")
+        elif each.default is kinds.empty and each.name in {"mask", *SYNONYMS["mask"]}:
+            value = None
+        else:
+            positional = False  # its default stands, or Python names what is missing
+            continue
+        if positional and each.kind is not kinds.KEYWORD_ONLY:
+            result.args.append(value)
+        else:
+            result.kwargs[each.name] = value
+    for name in rest:
+        if has_kwargs and name not in _NEUTRAL:
+            result.kwargs[name] = ours[name]
+        elif name not in _NEUTRAL or ours[name] != _NEUTRAL[name]:
+            result.missing[name] = ours[name]
+    result.notes[:0] = [
+        f"{given} for {known}"
+        for given, known in by_name.items()
+        if given != known and known != "x"
+    ]
+    return result
+
+
+def _by_name(ours: Mapping[str, Any], theirs: list[str]) -> dict[str, str]:
+    found = {name: name for name in theirs if name in ours}
+    for name in theirs:
+        for known in ours:
+            free = name not in found and known not in found.values()
+            if free and name in SYNONYMS.get(known, ()):
+                found[name] = known
+    return found
+
+
+def _with_config(ours: Mapping[str, Any], name: str, result: Arranged) -> Arranged:
+    used: dict[str, Any] = {}
+    result.args.append(Config(ours, used))
+    result.notes.append(f"a {name} that has the sizes under each name")
+    return result

@@ -1,0 +1,232 @@
+"""Handling of layers that others wrote: giving them weights, and asking for their gradients."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.evidence.gradients import differentiated
+from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.definitions import Candidate
+from layer_checks.kit.matching import Match
+
+randn64 = partial(torch.randn, dtype=torch.float64)
+
+Module = TypeVar("Module", bound=nn.Module)
+# Told of each layer that is given weights, and of the weights.
+Witness: TypeAlias = Callable[[nn.Module, Mapping[str, Tensor]], None]
+
+_match: ContextVar[Match | None] = ContextVar("match", default=None)
+_witness: ContextVar[Witness | None] = ContextVar("witness", default=None)
+
+
+@contextmanager
+def matched_by(match: Match | None) -> Iterator[None]:
+    """Has `load` match a layer's weights in this way, in place of by name or order."""
+    token = _match.set(match)
+    try:
+        yield
+    finally:
+        _match.reset(token)
+
+
+@contextmanager
+def witnessed_by(witness: Witness) -> Iterator[None]:
+    """Has a function told of what `load` is given."""
+    token = _witness.set(witness)
+    try:
+        yield
+    finally:
+        _witness.reset(token)
+
+
+def current_match() -> Match | None:
+    """How weights are matched now, None where it is by name or order."""
+    return _match.get()
+
+
+def randomized(module: Module, std: float = 0.2) -> Module:
+    """Draws every parameter anew, normal with mean 0, and returns the module."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(std=std)
+    return module
+
+
+def weights_of(module: nn.Module) -> dict[str, Tensor]:
+    """The parameters by name, as values."""
+    return {name: parameter.detach().clone() for name, parameter in module.named_parameters()}
+
+
+def built(candidate: Candidate, *args: Any, **kwargs: Any) -> nn.Module:
+    """Builds a layer, which must be an `nn.Module`.
+
+    Its initial weights come from a random state of their own, so that the inputs drawn next do not
+    depend on how many numbers a layer draws.
+
+    Raises:
+        AssertionError: If it is something else.
+    """
+    with seeded(torch.initial_seed() + 1):
+        layer = candidate(*args, **kwargs)
+    if not isinstance(layer, nn.Module):
+        raise AssertionError(f"not a torch.nn.Module but {type(layer).__name__}")
+    return layer
+
+
+def load(layer: Module, weights: Mapping[str, Tensor]) -> Module:
+    """Copies weights into a layer as far as their names, or else their order, fit.
+
+    A weight without a counterpart is left out: what that changes, a check of values shows.
+
+    Raises:
+        AssertionError: If a parameter of the right name has another shape.
+    """
+    if (witness := _witness.get()) is not None:
+        witness(layer, weights)
+    parameters = dict(layer.named_parameters())
+    if (match := current_match()) is not None:
+        _copy_into(parameters, match.weights_for(layer, weights))
+        return layer
+    for name, parameter in parameters.items():
+        if name in weights and parameter.shape != weights[name].shape:
+            raise AssertionError(
+                f"not equal: shape of {name}: {tuple(parameter.shape)} against "
+                f"{tuple(weights[name].shape)}"
+            )
+    _copy_into(
+        parameters,
+        {name: weights[known_as] for name, known_as in counterparts(layer, weights).items()},
+    )
+    return layer
+
+
+def _copy_into(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> None:
+    for name, value in values.items():
+        if parameters[name].shape != value.shape:
+            raise AssertionError(
+                f"not equal: shape of {name}: {tuple(parameters[name].shape)} against "
+                f"{tuple(value.shape)}"
+            )
+    with torch.no_grad():
+        for name, value in values.items():
+            parameters[name].copy_(value)
+
+
+def counterparts(layer: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, str]:
+    """Which weight each parameter takes, by name; by order where no name and every shape agrees."""
+    shapes = {name: parameter.shape for name, parameter in layer.named_parameters()}
+    same_order = list(shapes.values()) == [weight.shape for weight in weights.values()]
+    if same_order and not shapes.keys() & weights.keys():
+        return dict(zip(shapes, weights, strict=True))
+    return {name: name for name in shapes if name in weights}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without torch's warnings: a wrong version divides by n - 1 = 0, a norm takes two dtypes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def same(found: object, expected: object) -> Evidence:
+    """Checks that two plain values, such as shapes or names, are the same."""
+    if found != expected:
+        raise AssertionError(f"not equal: {found} against {expected}")
+    return holds(True, f"{found}")
+
+
+def has_parameters(layer: nn.Module, **shapes: tuple[int, ...]) -> Evidence:
+    """Checks the names and shapes of all parameters; dots in names are written as `__`."""
+    expected = {name.replace("__", "."): shape for name, shape in shapes.items()}
+    found = {name: tuple(parameter.shape) for name, parameter in layer.named_parameters()}
+    wrong = [f"no {name}" for name in expected if name not in found]
+    wrong += [f"unknown {name}" for name in found if name not in expected]
+    wrong += [
+        f"{name} {found[name]} against {shape}"
+        for name, shape in expected.items()
+        if found.get(name, shape) != shape
+    ]
+    if wrong:
+        raise AssertionError(f"not equal: {', '.join(wrong)}")
+    return holds(True, ", ".join(f"{name} {shape}" for name, shape in expected.items()))
+
+
+def refused(layer: Candidate, masked: Sequence[tuple[Any, ...]]) -> Evidence:
+    """Checks that calls with masks of 0 and -inf, and of 1 and 0, raise a type or value error."""
+    found = {
+        raises((TypeError, ValueError), layer, *inputs).text.split(":")[0] for inputs in masked
+    }
+    return holds(True, f"masks of 0 and -inf, and of 1 and 0, raise {' or '.join(sorted(found))}")
+
+
+def rounded_once(
+    actual: Tensor, exact: Tensor, atol: float, dtype: torch.dtype = torch.bfloat16
+) -> Evidence:
+    """Checks that values of a dtype are exact ones, rounded once: what arithmetic in float32 gives.
+
+    A step in that dtype rounds once more, which shows where both rounded in one direction.
+    """
+    same(actual.dtype, dtype)
+    return equivalent(actual.double(), exact, atol=atol, rtol=1.01 * torch.finfo(dtype).eps / 2)
+
+
+def rounds_once_with_float32_parameters(ours: nn.Module, theirs: nn.Module, *axes: int) -> Evidence:
+    """Checks what a norm with parameters in float32 makes of float16 and of bfloat16.
+
+    The squares of the values are too large for float16.
+
+    Args:
+        ours: The candidate, whose parameters become float32.
+        theirs: Another one with its weights, which become those in float32 as well.
+        *axes: Of the input.
+    """
+    ours.float()
+    theirs.float().double()
+    for dtype in (torch.float16, torch.bfloat16):
+        x = (300 * randn64(*axes) + 1000).to(dtype)
+        with quietly():
+            result = ours(x)
+        evidence = rounded_once(result, theirs(x.double()), atol=1e-5, dtype=dtype)
+    return evidence
+
+
+def outputs_and_gradients(
+    layer: Candidate, weights: Mapping[str, Tensor], *inputs: Any
+) -> list[Tensor]:
+    """The output, and the gradient of its sine's sum with respect to each input and weight.
+
+    The sine makes every output's cotangent another one, without a draw. Gradients come in the
+    order of `inputs` and of `weights`; one that does not exist is zero, and that of a weight that
+    the layer has not is empty.
+    """
+    parameters: dict[str, Tensor] = {}
+    if isinstance(layer, nn.Module):
+        named = dict(layer.named_parameters())
+        match = current_match()
+        pairs = match.sources if match is not None else counterparts(layer, weights)
+        parameters = {name: named[name] for name in pairs if name in named}
+    output, gradients = differentiated("the layer", layer, inputs, parameters, torch.cos)
+    of_inputs = [each for name, each in gradients.items() if name not in parameters]
+    if not isinstance(layer, nn.Module):
+        return [output, *of_inputs]
+    ours = as_ours(layer, weights, {name: gradients[name] for name in parameters})
+    return [output, *of_inputs, *(ours.get(name, torch.empty(0)) for name in weights)]
+
+
+def as_ours(
+    layer: nn.Module, weights: Mapping[str, Tensor], gradients: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Gradients of a layer's parameters, as the book names and shapes the weights."""
+    match = current_match()
+    if match is not None:
+        return match.as_ours(layer, gradients)
+    known_as = counterparts(layer, weights)
+    return {known_as[name]: each for name, each in gradients.items() if name in known_as}

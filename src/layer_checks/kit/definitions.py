@@ -1,0 +1,232 @@
+"""What the package knows about a layer: its checks and its known wrong versions."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from torch import Tensor
+
+from layer_checks.evidence.evidence import Evidence
+
+# A class of layers, or a function: what a reader hands in.
+Candidate: TypeAlias = Callable[..., Any]
+
+# What a check is about: what the layer computes, values and gradients; how it is called, what it
+# refuses and how exact it is in which dtype (arguments, names, masks, caches, half precisions); its
+# initial values and defaults.
+Kind: TypeAlias = Literal["law", "contract", "start"]
+
+Declared = TypeVar("Declared", bound=Callable[..., Any])
+View = TypeVar("View")
+Known = TypeVar("Known", "Check", "WrongVersion")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement about a layer, and the code that settles it.
+
+    Attributes:
+        name: A few words, as they stand in a report.
+        law: The statement in one sentence.
+        run: Builds the candidate and returns evidence; raises `AssertionError` where the statement
+            fails. Draws from torch's global generator, which the caller seeds.
+        weak: Whether it is a popular check that lets most wrong versions pass: such a check stands
+            in the table of what catches what, and decides nothing.
+        kind: What it is about.
+        generic: Whether it is one of the probes that all layers are asked alike.
+    """
+
+    name: str
+    law: str
+    run: Callable[[Candidate], Evidence]
+    weak: bool = False
+    kind: Kind = "law"
+    generic: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class WrongVersion:
+    """A mistake that people make in a layer, in a few lines of our own.
+
+    Attributes:
+        name: A few words, as they stand in a report.
+        advice: One sentence on what to look at.
+        layer: The class, or the function.
+        published: Work and file or thread in which it was published; None for a mistake that is
+            only easy to make.
+        generic: Whether it is a mistake that any layer can make.
+    """
+
+    name: str
+    advice: str
+    layer: Candidate
+    published: str | None = None
+    generic: bool = False
+
+    def __repr__(self) -> str:
+        return f"{self.name} - {self.advice}"
+
+
+@dataclass(eq=False)
+class Layer:
+    """Everything that is known about one layer.
+
+    A module of `checks/` makes it and declares each check at its function; a module of `wrong/`
+    declares each wrong version at its class. They count in the order in which they stand there; the
+    generic ones come last.
+
+    Attributes:
+        name: The public name in `transformer_layers`.
+        signature: How it is called, for reports.
+        example: Builds the candidate, or calls it, once: what must work before any check can say
+            more.
+        probe: Values of the candidate that tell the wrong versions apart: outputs and gradients,
+            those before an error where one ends them.
+        checks: The checks, weak ones first, generic ones last.
+        wrong_versions: The known wrong versions, generic ones last.
+        right_ones: What wrong versions derive from: right layers, of which they change one step.
+    """
+
+    name: str
+    signature: str
+    example: Callable[[Candidate], object]
+    probe: Callable[[Candidate], Iterable[Tensor]]
+    checks: tuple[Check, ...] = ()
+    wrong_versions: tuple[WrongVersion, ...] = ()
+    right_ones: tuple[Candidate, ...] = ()
+
+    def check(
+        self,
+        law: str,
+        *,
+        name: str | None = None,
+        weak: bool = False,
+        kind: Kind = "law",
+        generic: bool = False,
+    ) -> Callable[[Declared], Declared]:
+        """Declares a function as a check.
+
+        Args:
+            law: What it settles, in one sentence.
+            name: As it stands in a report; the function's name in words unless given.
+            weak: Whether it is a popular check that decides nothing.
+            kind: What it is about.
+            generic: Whether all layers are asked alike.
+
+        Returns:
+            A decorator, which leaves the function as it is.
+        """
+
+        def declared(run: Declared) -> Declared:
+            check = Check(name or in_words(run.__name__), law, run, weak, kind, generic)
+            self.checks = _generic_last((*self.checks, check))
+            return run
+
+        return declared
+
+    def wrong(
+        self,
+        advice: str,
+        *,
+        name: str | None = None,
+        published: str | None = None,
+        generic: bool = False,
+    ) -> Callable[[Declared], Declared]:
+        """Declares a class or a function as a wrong version.
+
+        Args:
+            advice: What to look at, in one sentence.
+            name: As it stands in a report; the name of the class or function in words unless given.
+            published: Work and file or thread in which it was published.
+            generic: Whether any layer can make this mistake.
+
+        Returns:
+            A decorator, which leaves the class or function as it is.
+        """
+
+        def declared(layer: Declared) -> Declared:
+            named = name or in_words(layer.__name__)
+            version = WrongVersion(named, advice, layer, published, generic)
+            self.wrong_versions = _generic_last((*self.wrong_versions, version))
+            return layer
+
+        return declared
+
+    def same_mistake(self, version: WrongVersion, layer: Candidate) -> None:
+        """Declares a wrong version that makes the mistake of one of another layer.
+
+        Args:
+            version: The other layer's.
+            layer: The class or function.
+        """
+        self.wrong(version.advice, name=version.name, published=version.published)(layer)
+
+    def right_otherwise(self, layer: Declared) -> Declared:
+        """Declares what wrong versions derive from: a right layer, which they change in one step.
+
+        Args:
+            layer: The class or function.
+
+        Returns:
+            The same.
+        """
+        self.right_ones += (layer,)
+        return layer
+
+
+class Family(Generic[View]):
+    """Layers that share checks.
+
+    Args:
+        views: For each layer, how a candidate becomes what the checks are given: the candidate in
+            one form for all of them, or together with what it is held against.
+    """
+
+    def __init__(self, views: Mapping[Layer, Callable[[Candidate], View]]) -> None:
+        self.views = views
+
+    def check(
+        self,
+        law: str | Mapping[Layer, str],
+        *,
+        name: str | None = None,
+        weak: bool = False,
+        kind: Kind = "law",
+    ) -> Callable[[Callable[[View], Evidence]], Callable[[View], Evidence]]:
+        """Declares a function as a check of each layer.
+
+        Args:
+            law: What it settles, in one sentence, or in one for each layer.
+            name: As it stands in a report; the function's name in words unless given.
+            weak: Whether it is a popular check that decides nothing.
+            kind: What it is about.
+
+        Returns:
+            A decorator, which leaves the function as it is.
+        """
+
+        def declared(run: Callable[[View], Evidence]) -> Callable[[View], Evidence]:
+            for layer, view in self.views.items():
+                sentence = law if isinstance(law, str) else law[layer]
+                named = name or in_words(run.__name__)
+                layer.check(sentence, name=named, weak=weak, kind=kind)(_of_view(run, view))
+            return run
+
+        return declared
+
+
+def _generic_last(declared: tuple[Known, ...]) -> tuple[Known, ...]:
+    return tuple(sorted(declared, key=lambda each: each.generic))
+
+
+def in_words(name: str) -> str:
+    """The name of a class or a function, in words of small letters."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return parts.replace("_", " ").strip().lower()
+
+
+def _of_view(
+    run: Callable[[View], Evidence], view: Callable[[Candidate], View]
+) -> Callable[[Candidate], Evidence]:
+    return lambda candidate: run(view(candidate))

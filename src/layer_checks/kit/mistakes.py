@@ -1,0 +1,378 @@
+"""Mistakes that any layer can make, each made in a right one: what the probes are for."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from layer_checks.kit.candidates import randomized
+from layer_checks.kit.definitions import Candidate, Layer, in_words
+
+# Calls the right layer in a way of its own. It is given the call, its arguments, and the wrong
+# version, which may hold something.
+Call: TypeAlias = Callable[[Candidate, tuple[Any, ...], dict[str, Any], Any], Any]
+# Makes a wrong version of the right layer.
+Make: TypeAlias = Callable[[Any], Candidate]
+
+
+@dataclass(frozen=True)
+class _Mistake:
+    """What is made in a layer that has a probe, unless it has a known one that is the same."""
+
+    advice: str
+    make: Make
+    probe: str
+    unless: tuple[str, ...]
+    published: str | None
+
+
+_MISTAKES: dict[str, _Mistake] = {}
+
+
+def declare(layer: Layer, right: Candidate) -> None:
+    """Declares, for a layer, the mistakes that its probes look for.
+
+    Args:
+        layer: The layer, with its own checks and wrong versions.
+        right: The book's own.
+    """
+    probed = {each.name for each in layer.checks if each.generic}
+    known = {layer.name, *(version.name for version in layer.wrong_versions)}
+    for name, each in _MISTAKES.items():
+        if each.probe in probed and not known & {name, *each.unless}:
+            wrong = each.make(right)
+            layer.wrong(each.advice, name=name, published=each.published, generic=True)(wrong)
+            known.add(name)
+
+
+def _mistake(
+    advice: str, probe: str, *, unless: tuple[str, ...] = (), published: str | None = None
+) -> Callable[[Make], Make]:
+    def declared(make: Make) -> Make:
+        _MISTAKES[in_words(make.__name__)] = _Mistake(advice, make, probe, unless, published)
+        return make
+
+    return declared
+
+
+def _called(call: Call) -> Make:
+    """Makes a wrong version of how it calls the right one, of the same name and docstring."""
+
+    def make(right: Any) -> Candidate:
+        if not isinstance(right, type):
+
+            @wraps(call)
+            def wrong(*args: Any, **kwargs: Any) -> Any:
+                return call(right, args, kwargs, wrong)
+
+            return wrong
+
+        class Wrong(right):  # type: ignore[misc]  # a class that is a value
+            def forward(self, *args: Any, **kwargs: Any) -> Any:
+                return call(super().forward, args, kwargs, self)
+
+        Wrong.__doc__ = call.__doc__
+        return Wrong
+
+    make.__name__ = call.__name__
+    return make
+
+
+def _floating(x: object) -> bool:
+    return isinstance(x, Tensor) and x.is_floating_point()
+
+
+def _first_tensor(values: Any) -> Tensor | None:
+    for value in values:
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, list) and (found := _first_tensor(value)) is not None:
+            return found
+    return None
+
+
+@_mistake(
+    "leave the input as it is: an operation in place, or on .data, changes the caller's tensor.",
+    "input unchanged",
+)
+@_called
+def edits_its_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Writes into what it is called with."""
+    x = _first_tensor(args)
+    if x is None or x.ndim == 0:
+        return call(*args, **kwargs)
+    before = x.detach().clone()
+    output = call(*args, **kwargs)
+    x.data.copy_(before.roll(1, 0))
+    return output
+
+
+@_mistake(
+    "start each call anew: nothing of the last one may count in it.",
+    "called again",
+    unless=("causal_mask", "sinusoidal_positions"),
+)
+@_called
+def adds_the_last_call(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Adds a share of what it gave last."""
+    output = call(*args, **kwargs)
+    last = getattr(wrong, "last_mean", 0.0)
+    wrong.last_mean = float(output.detach().double().mean()) if output.numel() else 0.0
+    return output + 0.1 * last
+
+
+@_mistake(
+    "return a new table each time: a cached one is changed by whoever writes into it.",
+    "called again",
+    unless=("adds the last call",),
+)
+def table_shared_by_all_calls(right: Any) -> Candidate:
+    """A cache of the last table."""
+
+    @lru_cache(maxsize=1)
+    def cached(*args: Any, **kwargs: Any) -> Any:
+        """Returns the table that it made last, as long as it is asked for the same."""
+        return right(*args, **kwargs)
+
+    return cached
+
+
+@_mistake("keep axes of size 1: squeeze(dim) of one axis, not squeeze() of all.", "sizes of one")
+@_called
+def axes_of_one_squeezed(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Drops every axis of size 1."""
+    return call(*args, **kwargs).squeeze()
+
+
+@_mistake(
+    "give each size where you reshape: -1 is ambiguous where there are no elements.",
+    "empty batch",
+    unless=("length guessed",),
+)
+@_called
+def size_guessed(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Flattens all but the first axis with -1."""
+    output = call(*args, **kwargs)
+    return output.reshape(len(output), -1).reshape(output.shape) if output.ndim else output
+
+
+@_mistake(
+    "use reshape or flatten: view raises on input that is not contiguous.",
+    "layout in memory",
+    unless=("view of strides",),
+)
+@_called
+def view_of_the_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Flattens with `view`."""
+    x = _first_tensor(args)
+    if x is not None:
+        x.view(-1)
+    return call(*args, **kwargs)
+
+
+@_mistake(
+    "take any size of input: a small value is not 0.",
+    "sizes of values",
+    unless=("attention_weights", "soft_threshold"),  # to which such values are all one
+)
+@_called
+def small_values_flushed_to_zero(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Takes 0 for what is smaller than 0.00001."""
+
+    def flushed(x: Any) -> Any:
+        if isinstance(x, list):
+            return [flushed(each) for each in x]
+        return x.where(x.abs() > 1e-5, 0.0) if _floating(x) else x
+
+    return call(*map(flushed, args), **kwargs)
+
+
+@_mistake(
+    "take the root of what eps has been added to: at 0 a root has no gradient.",
+    "inputs all alike",
+    unless=("Dropout",),
+)
+@_called
+def gradient_of_a_root_at_zero(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Adds nothing, by way of the root of a sum of squares."""
+    x = _first_tensor(args)
+    output = call(*args, **kwargs)
+    if x is None or not x.is_floating_point():
+        return output
+    return output + 0.0 * x.double().square().sum().sqrt().to(output.dtype)
+
+
+@_mistake(
+    "let the parameters have gradients also where the input needs none: that of a first layer "
+    "never does.",
+    "input without gradient",
+)
+@_called
+def no_graph_unless_the_input_has_one(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Computes without gradients where its input needs none."""
+    x = _first_tensor(args)
+    needed = x is None or not x.is_floating_point() or x.requires_grad
+    with torch.set_grad_enabled(torch.is_grad_enabled() and needed):
+        return call(*args, **kwargs)
+
+
+@_mistake(
+    "leave gradients on in evaluation: whoever wants none says so by torch.no_grad().",
+    "gradients in evaluation",
+)
+@_called
+def parameters_constant_in_evaluation(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Takes its parameters for constants in evaluation."""
+    parameters = [] if wrong.training else [each for each in wrong.parameters()]
+    for each in parameters:
+        each.requires_grad_(False)
+    try:
+        return call(*args, **kwargs)
+    finally:
+        for each in parameters:
+            each.requires_grad_(True)
+
+
+@_mistake("give an argument that is left out the value of its signature.", "values left out")
+def other_defaults(right: Any) -> Candidate:
+    """Drops a quarter, or counts a past of one, unless told otherwise."""
+    signature = inspect.signature(right)
+
+    def completed(args: Any, kwargs: Any) -> dict[str, Any]:
+        given = signature.bind(*args, **kwargs).arguments
+        others = {"dropout": 0.25, "p": 0.25, "dropout_p": 0.25, "past": 1}
+        left_out = others.keys() & signature.parameters.keys() - given.keys()
+        return kwargs | {name: others[name] for name in left_out}
+
+    if not isinstance(right, type):
+
+        def other(*args: Any, **kwargs: Any) -> Any:
+            """Drops a quarter, or counts a past of one, unless told otherwise."""
+            return right(*args, **completed(args, kwargs))
+
+        return other
+
+    class Other(right):  # type: ignore[misc]  # a class that is a value
+        """Drops a quarter unless told otherwise."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **completed(args, kwargs))
+
+    return Other
+
+
+@_mistake("return the dtype of the input.", "half precisions", unless=("logits in float32",))
+@_called
+def always_float32(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Returns float32 whatever it was given."""
+    return call(*args, **kwargs).float()
+
+
+@_mistake(
+    "keep no result in an attribute, or detach it: the whole graph is kept with it, and a deep "
+    "copy fails.",
+    "no graph kept",
+)
+@_called
+def result_kept(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Holds its last result in an attribute."""
+    wrong.last = call(*args, **kwargs)
+    return wrong.last
+
+
+@_mistake(
+    "draw with torch's generator: it is the one that torch.manual_seed sets.", "draws of torch"
+)
+def generator_of_its_own(right: Any) -> Candidate:
+    """Draws from a generator that nobody seeds."""
+
+    def drawn(call: Candidate, *args: Any, **kwargs: Any) -> Any:
+        """Draws from a generator that nobody seeds."""
+        with torch.random.fork_rng(devices=[]):
+            torch.seed()
+            return call(*args, **kwargs)
+
+    if not isinstance(right, type):
+        return wraps(drawn)(lambda *args, **kwargs: drawn(right, *args, **kwargs))
+
+    class Own(right):  # type: ignore[misc]  # a class that is a value
+        """Draws from a generator that nobody seeds."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            drawn(super().__init__, *args, **kwargs)
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return drawn(super().forward, *args, **kwargs)
+
+    return Own
+
+
+@_mistake(
+    "make parameters in __init__: an optimizer that is built before the first call has none of "
+    "them.",
+    "copies",
+    unless=("Dropout",),
+)
+def parameters_made_in_forward(right: Any) -> Candidate:
+    """Has its parameters from its first call on."""
+
+    class Late(right):  # type: ignore[misc]  # a class that is a value
+        """Has its parameters from its first call on."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.late = {}
+            for path, part in self.named_modules():
+                for name, parameter in list(part.named_parameters(recurse=False)):
+                    self.late[path, name] = parameter.detach()
+                    part.register_parameter(name, None)
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            while self.late:
+                (path, name), values = self.late.popitem()
+                setattr(self.get_submodule(path), name, nn.Parameter(values))
+            return super().forward(*args, **kwargs)
+
+    return Late
+
+
+@_mistake(
+    "let reset_parameters() do what __init__ does: a layer that was made on the meta device has no "
+    "other start.",
+    "reset",
+    unless=("reset leaves the buffers",),
+)
+def reset_draws_another_start(right: Any) -> Candidate:
+    """Draws every parameter from a standard normal distribution when it is reset."""
+
+    class Another(right):  # type: ignore[misc]  # a class that is a value
+        """Draws every parameter from a standard normal distribution when it is reset."""
+
+        is_made = False
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.is_made = True
+
+        def reset_parameters(self) -> None:
+            if self.is_made:
+                randomized(self, std=1.0)
+            else:
+                super().reset_parameters()
+
+    return Another
+
+
+@_mistake(
+    "make tensors on the device of the input: torch.zeros_like(x), or device=x.device.", "device"
+)
+@_called
+def made_on_the_cpu(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Adds zeros, which it makes on the CPU."""
+    output = call(*args, **kwargs)
+    zeros = torch.zeros(1, dtype=output.dtype, device="cpu")  # of one axis: a number mixes with all
+    return (output[None] + zeros)[0]

@@ -1,0 +1,237 @@
+"""What a language model writes, held against its own logits."""
+
+import inspect
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from layer_checks.evidence.evidence import Evidence, equivalent, holds
+from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.arguments import CannotTakeError
+from layer_checks.kit.candidates import load, randomized, weights_of
+
+_SEQ, _NEW, _ROWS, _DRAWS = 3, 5, 24, 3000
+# Of these tokens are prompts; one that is none of them ends what is written.
+_OF_PROMPTS = 6
+_PROMPT = (1,)  # any will do where the logits are fixed, and the shortest takes the least time
+# Of 11 tokens. top_p counts others before the division by a temperature, or before top_k.
+_PROBABILITIES = (0.4, 0.25, 0.15, 0.1, 0.05, *[0.05 / 6] * 6)
+
+
+def continued(model: nn.Module, ids: Tensor, eos_token: int | None = None) -> Tensor:
+    """The prompts with the tokens of the highest logits, which are computed anew in each step.
+
+    Args:
+        model: Maps tokens to logits.
+        ids: The prompts.
+        eos_token: With what a row ends, and is filled up from then on.
+    """
+    model.eval()
+    ended = torch.zeros(len(ids), dtype=torch.bool)
+    for _ in range(_NEW):
+        with torch.no_grad():
+            new = model(ids)[:, -1].argmax(dim=-1)
+        if eos_token is not None:
+            new = new.masked_fill(ended, eos_token)
+            ended |= new == eos_token
+        ids = torch.cat([ids, new[:, None]], dim=1)
+        if ended.all():
+            break
+    return ids
+
+
+def written(model: Any, ids: Tensor, max_new_tokens: int = _NEW, **options: Any) -> Tensor:
+    """What `generate` makes of prompts, and `stream` as well, where there is one.
+
+    Args:
+        model: What writes.
+        ids: The prompts.
+        max_new_tokens: How many tokens are added.
+        **options: Further arguments of both.
+
+    Raises:
+        AssertionError: If the two differ.
+        CannotTakeError: If there is no `generate`, or not with these options.
+    """
+    _require(model, "generate", "max_new_tokens", *options)
+    with seeded(1):
+        result = model.generate(ids, max_new_tokens=max_new_tokens, **options)
+    if hasattr(model, "stream"):
+        _require(model, "stream", "max_new_tokens", *options)
+        with seeded(1):
+            steps = list(model.stream(ids, max_new_tokens=max_new_tokens, **options))
+        equivalent(torch.stack(steps, dim=1), result[:, ids.shape[1] :])
+    return result
+
+
+def rows_ending_apart(theirs: nn.Module) -> tuple[Tensor, int]:
+    """Gives a GPT-2 weights with which rows end in three or more different steps.
+
+    Args:
+        theirs: What is given weights: the same ones for one seed of torch's generator.
+
+    Returns:
+        The prompts, and the token with which they end, which they do not hold.
+
+    Raises:
+        RuntimeError: If weights were drawn 200 times, and rows ended so with none of them.
+    """
+    weights, ids, eos_token = _ending_apart(theirs, torch.initial_seed())
+    load(theirs, weights)
+    return ids.clone(), eos_token
+
+
+@lru_cache(maxsize=4)  # it takes longer than all that is asked then
+def _ending_apart(theirs: nn.Module, seed: int) -> tuple[dict[str, Tensor], Tensor, int]:
+    with seeded(seed):
+        for _ in range(200):
+            _randomize(theirs)
+            ids = torch.randint(_OF_PROMPTS, (_ROWS, _SEQ))
+            new = continued(theirs, ids)[:, _SEQ:]
+            for eos_token in range(_OF_PROMPTS, len(_PROBABILITIES)):
+                ends = new == eos_token
+                steps = ends.int().argmax(dim=1)[ends.any(dim=1)]
+                goes_on = continued(theirs, with_an_end(ids, eos_token))[:, _SEQ] != eos_token
+                if len(steps.unique()) > 2 and goes_on.double().mean() > 0.5:
+                    return weights_of(theirs), ids, eos_token
+    raise RuntimeError("weights were drawn 200 times, and rows ended in three steps with none")
+
+
+def with_an_end(ids: Tensor, eos_token: int) -> Tensor:
+    """The prompts, with `eos_token` in front, and at the end of every other one."""
+    ids = ids.clone()
+    ids[:, 0] = eos_token
+    ids[::2, -1] = eos_token
+    return ids
+
+
+@torch.no_grad()
+def _randomize(theirs: nn.Module) -> None:
+    """Makes more of tokens than of positions, so that other ones follow on other prompts."""
+    randomized(theirs, std=2.0)
+    theirs.get_parameter("wte.weight").normal_(std=0.3)
+    theirs.get_parameter("wpe.weight").normal_(std=0.2)
+    theirs.get_parameter("ln_f.weight").fill_(1.0)
+    theirs.get_parameter("ln_f.bias").zero_()
+
+
+def fix_logits(model: nn.Module, theirs: nn.Module) -> None:
+    """Gives a GPT-2 weights with which the logits are the same ones after any prompt.
+
+    Args:
+        model: What is given the weights.
+        theirs: Another one, of eleven tokens, whose weights are changed and copied.
+    """
+    logits = torch.tensor(_PROBABILITIES).log()[torch.randperm(len(_PROBABILITIES))]
+    with torch.no_grad():
+        theirs.get_parameter("ln_f.weight").zero_()
+        theirs.get_parameter("ln_f.bias").copy_(torch.arange(6) == 0)
+        theirs.get_parameter("wte.weight")[:, 0] = logits
+    load(model, weights_of(theirs))
+
+
+def drawn_from_nucleus(model: Any, top_p: float, top_k: int | None = None) -> Evidence:
+    """Checks that tokens are drawn from the most likely ones at temperature 2.
+
+    Args:
+        model: What writes, with fixed logits.
+        top_p: The probability that they have.
+        top_k: Of how many tokens.
+
+    Raises:
+        AssertionError: If another token is drawn, or one of them too often or too rarely.
+    """
+    with torch.no_grad():
+        logits = model.eval()(torch.tensor([_PROMPT]))[0, -1]
+    expected = _nucleus(logits, 2.0, top_p, top_k)
+    found = _shares_drawn(model, top_p, top_k)
+    others = found[expected == 0].sum()
+    holds(others == 0, "no token is drawn but the most likely ones")
+    # Six standard errors of a share of a half.
+    return equivalent(found, expected, atol=6 * 0.5 / math.sqrt(_DRAWS))
+
+
+def drawn_from_generator(model: Any) -> Evidence:
+    """Checks that a generator that is handed over, and no other one, decides what is drawn.
+
+    Args:
+        model: What writes, with fixed logits.
+
+    Raises:
+        AssertionError: If equal seeds give other tokens, or other seeds the same, or if torch's
+            global generator is used or moved.
+        CannotTakeError: If there is no `generate`, or none that takes a generator.
+    """
+    for method in ("generate", "stream") if hasattr(model, "stream") else ("generate",):
+        _require(model, method, "max_new_tokens", "temperature", "generator")
+        generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
+        first, again, other = (
+            _drawn_from(model, method, generator, global_seed)
+            for generator, global_seed in zip(generators, (1, 2, 1), strict=True)
+        )
+        holds(torch.equal(first, again), f"{method} draws the same with generators of one seed")
+        following = _drawn_from(model, method, generators[0], 1)
+        for drawn in (other, following):
+            holds(not torch.equal(first, drawn), f"{method} draws anew with another state")
+    return holds(True, "equal seeds draw equal tokens, and other seeds other ones")
+
+
+def _drawn_from(model: Any, method: str, generator: torch.Generator, global_seed: int) -> Tensor:
+    prompts = torch.tensor([_PROMPT]).expand(_ROWS, -1)
+    options = {"max_new_tokens": _NEW, "temperature": 1.0, "generator": generator}
+    with seeded(global_seed):
+        before = torch.get_rng_state()
+        found = getattr(model, method)(prompts, **options)
+        drawn = found if isinstance(found, Tensor) else torch.stack(list(found), dim=1)
+        still = torch.equal(torch.get_rng_state(), before)
+    holds(still, f"{method} leaves torch's global generator as it is")
+    return drawn
+
+
+def told_by_writing(model: Any, theirs: nn.Module) -> Iterator[Tensor]:
+    """What tells mistakes in writing apart.
+
+    Args:
+        model: A GPT-2 with dropout.
+        theirs: Another one, of which it is given the weights.
+    """
+    ids, eos_token = rows_ending_apart(theirs)
+    load(model, weights_of(theirs))
+    yield model.train().generate(ids, max_new_tokens=_NEW)
+    for prompts in (ids, with_an_end(ids, eos_token)):
+        yield model.generate(prompts, max_new_tokens=_NEW, eos_token=eos_token)
+    fix_logits(model, theirs)
+    for top_k in (None, 4):
+        yield (_shares_drawn(model, 0.75, top_k) > 0).double()
+
+
+def _require(model: Any, method: str, *names: str) -> None:
+    if not hasattr(model, method):
+        raise CannotTakeError(f"it has no {method}")
+    known = inspect.signature(getattr(model, method)).parameters
+    if missing := [name for name in names if name not in known]:
+        raise CannotTakeError(f"its {method} takes no {' or '.join(missing)}")
+
+
+def _nucleus(logits: Tensor, temperature: float, top_p: float, top_k: int | None) -> Tensor:
+    """The probabilities, counted out: divide, take the first `top_k`, add up to `top_p`."""
+    shares = [float(each) for each in (logits / temperature).softmax(dim=-1)]
+    order = sorted(range(len(shares)), key=lambda token: -shares[token])[:top_k]
+    total = sum(shares[token] for token in order)
+    chosen: list[int] = []
+    while sum(shares[token] for token in chosen) < top_p * total:
+        chosen.append(order[len(chosen)])
+    probabilities = torch.zeros(len(shares), dtype=torch.float64)
+    probabilities[chosen] = torch.tensor(shares, dtype=torch.float64)[chosen]
+    return probabilities / probabilities.sum()
+
+
+def _shares_drawn(model: Any, top_p: float, top_k: int | None) -> Tensor:
+    options = {"top_p": top_p} if top_k is None else {"top_p": top_p, "top_k": top_k}
+    many = torch.tensor([_PROMPT]).expand(_DRAWS, -1)
+    drawn = written(model, many, 1, temperature=2.0, **options)[:, -1]
+    return torch.bincount(drawn, minlength=len(_PROBABILITIES)).double() / _DRAWS

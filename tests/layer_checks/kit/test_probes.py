@@ -1,0 +1,220 @@
+"""The probes that are written once for all layers, and the mistakes that they are for."""
+
+import random
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from layer_checks import check
+from layer_checks.evidence.evidence import Evidence
+from layer_checks.kit.definitions import Candidate
+from layer_checks.kit.probes import PROBES, Probing
+from layer_checks.registry import LAYERS, wrong_versions
+from transformer_layers import (
+    BatchNorm1d,
+    Conv1D,
+    LayerNorm,
+    MultiHeadAttention,
+    causal_mask,
+    dropout,
+    padding_mask,
+)
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+def run(name: str, layer: str, candidate: Candidate) -> Evidence:
+    """Runs one probe on a candidate."""
+    (probe,) = (each for each in LAYERS[layer].checks if each.name == name and each.generic)
+    return probe.run(candidate)
+
+
+def test_every_layer_is_asked_what_it_can_be_asked() -> None:
+    asked = {
+        name: {each.name for each in layer.checks if each.generic} for name, layer in LAYERS.items()
+    }
+    assert asked["CausalSelfAttention"] == set(PROBES)
+    assert asked["MultiHeadAttention"] == set(PROBES) - {"values left out", "device"}
+    assert asked["LayerNorm"] == set(PROBES) - {"draws of torch", "values left out", "device"}
+    assert asked["causal_mask"] == {"called again", "values left out", "device"}
+    assert "input without gradient" not in asked["GPT2"]  # whose input is whole numbers
+    assert not asked["Dropout"] & {"input without gradient", "gradients in evaluation"}
+    assert "reset" not in asked["Dropout"]  # which starts from nothing
+    assert asked["l1_penalty"] == {
+        "input unchanged",
+        "layout in memory",
+        "sizes of values",
+        "device",
+    }
+    assert all(asked.values())
+
+
+def test_generic_ones_come_last() -> None:
+    for layer in LAYERS.values():
+        for declared in (layer.checks, layer.wrong_versions):
+            generic = [each.generic for each in declared]
+            assert generic == sorted(generic)
+
+
+def test_a_mask_that_is_edited_is_seen() -> None:
+    class Edits(MultiHeadAttention):
+        def forward(
+            self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+        ) -> Tensor:
+            output = super().forward(query, key, value, mask)
+            if mask is not None:
+                mask[..., 0] = ~mask[..., 0]
+            return output
+
+    with pytest.raises(AssertionError, match=r"^not equal: input 3 is another one after the call$"):
+        run("input unchanged", "MultiHeadAttention", Edits)
+
+
+def test_a_graph_is_found_in_attributes_and_elsewhere() -> None:
+    held: list[Tensor] = []
+
+    class InAnAttribute(BatchNorm1d):
+        def forward(self, x: Tensor) -> Tensor:
+            self.mean = x.mean()
+            return super().forward(x)
+
+    class Elsewhere(LayerNorm):
+        def forward(self, x: Tensor) -> Tensor:
+            held.append(super().forward(x))
+            return held[-1]
+
+    with pytest.raises(AssertionError, match=r"^not equal: mean keeps the graph of a past call$"):
+        run("no graph kept", "BatchNorm1d", InAnAttribute)
+    with pytest.raises(AssertionError, match=r"^not equal: something keeps the graph"):
+        run("no graph kept", "LayerNorm", Elsewhere)
+
+
+def test_pythons_generator_is_none_of_torchs() -> None:
+    class Noisy(nn.Dropout):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * random.random() if self.training else x
+
+    state = random.getstate()
+    with pytest.raises(AssertionError, match=r"^not equal: draw 0 with the same seed of torch$"):
+        run("draws of torch", "Dropout", Noisy)
+    assert random.getstate() == state
+
+
+def test_numpys_generator_is_left_as_it_was() -> None:
+    import numpy as np
+
+    before = np.random.get_state()[1].tolist()
+    run("draws of torch", "Dropout", nn.Dropout)
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_a_table_that_is_cached_is_seen() -> None:
+    table = torch.ones(3, 7, dtype=torch.bool)
+
+    def cached(seq: int, past: int = 0) -> Tensor:
+        return table
+
+    with pytest.raises(AssertionError, match=r"^not equal: "):
+        run("called again", "causal_mask", cached)
+
+
+def test_small_and_large_values_are_relative_to_the_largest() -> None:
+    evidence = run("sizes of values", "LayerNorm", LayerNorm)
+    assert repr(evidence).endswith("tolerance 1e-07")
+
+
+def test_any_layer_can_make_the_mistakes() -> None:
+    names = {
+        layer: {version.name for version in wrong_versions(layer) if version.generic}
+        for layer in LAYERS
+    }
+    assert "parameters made in forward" in names["LayerNorm"]
+    assert "parameters made in forward" not in names["Dropout"]
+    assert names["causal_mask"] == {
+        "table shared by all calls",
+        "other defaults",
+        "made on the cpu",
+    }
+    assert "size guessed" not in names["MultiHeadAttention"]  # whose "length guessed" it is
+
+
+@pytest.mark.parametrize(
+    ("layer", "other"),
+    [
+        ("dropout", lambda x, p=0.4, training=True: dropout(x, p, training)),
+        ("dropout", lambda x, p=0.5, training=False: dropout(x, p, training)),
+        ("causal_mask", lambda seq, past=2: causal_mask(seq, past)),
+        (
+            "scaled_dot_product_attention",
+            lambda query, key, value, mask=None, dropout_p=0.1: functional.dropout(
+                functional.scaled_dot_product_attention(query, key, value, mask), dropout_p
+            ),
+        ),
+    ],
+)
+def test_a_function_with_another_default_is_seen(layer: str, other: Candidate) -> None:
+    with pytest.raises(AssertionError, match=r"^not equal: "):
+        run("values left out", layer, other)
+
+
+def test_a_layer_that_is_told_little_of_is_asked_little() -> None:
+    asked = Probing(
+        pair=lambda candidate: (candidate, candidate),
+        inputs=lambda batch, seq: (padding_mask(torch.arange(batch), seq),),
+        scales=(),
+        half=False,
+        batched=False,
+    )
+    needed = [name for name, each in PROBES.items() if each.needs(LAYERS["gelu"], asked)]
+    assert needed == ["input unchanged", "layout in memory"]
+
+
+def test_a_right_layer_with_other_habits_passes() -> None:
+    class KeepsWeights(LayerNorm):
+        """Keeps something without its graph."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = super().forward(x).detach()
+            return super().forward(x)
+
+    assert check("LayerNorm", KeepsWeights)
+
+
+def test_a_layer_that_is_frozen_by_its_input_or_in_evaluation_is_seen() -> None:
+    class OnlyWithTheInput(Conv1D):
+        def forward(self, x: Tensor) -> Tensor:
+            weight = self.weight if x.requires_grad else self.weight.detach()
+            return x @ weight + self.bias
+
+    class OnlyInTraining(Conv1D):
+        def forward(self, x: Tensor) -> Tensor:
+            return x @ self.weight + (self.bias if self.training else self.bias.detach())
+
+    message = r"^not equal: gradient of parameter weight: largest difference"
+    with pytest.raises(AssertionError, match=message):
+        run("input without gradient", "Conv1D", OnlyWithTheInput)
+    with pytest.raises(AssertionError, match=message.replace("weight", "bias")):
+        run("gradients in evaluation", "Conv1D", OnlyInTraining)
+    run("gradients in evaluation", "Conv1D", OnlyWithTheInput)
+
+
+def test_devices_that_are_mixed_or_left_are_seen_and_what_has_no_values_is_not() -> None:
+    def mixed(lengths: Tensor, seq: int) -> Tensor:
+        return torch.arange(seq) < lengths[:, None, None]
+
+    def left(lengths: Tensor, seq: int) -> Tensor:
+        return torch.ones(len(lengths), 1, seq, dtype=torch.bool, device="cpu")
+
+    def looks_at_values(lengths: Tensor, seq: int) -> Tensor:
+        return torch.stack([torch.arange(seq) < int(length) for length in lengths])[:, None]
+
+    with pytest.raises(AssertionError, match=r"^not equal: Tensor on device .* expected device"):
+        run("device", "padding_mask", mixed)
+    with pytest.raises(AssertionError, match=r"^not equal: on the device cpu against on the"):
+        run("device", "padding_mask", left)
+    with pytest.raises(AssertionError, match=r"^not equal: on the device cpu against on the"):
+        run("device", "causal_mask", lambda seq: torch.ones(seq, seq, device="cpu").tril())
+    evidence = run("device", "padding_mask", looks_at_values)
+    assert evidence.text == "holds: it does not run on the meta device"

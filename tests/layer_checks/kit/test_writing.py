@@ -1,0 +1,90 @@
+"""What a language model writes is asked of those that write."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from layer_checks import check
+from layer_checks.checks.gpt2 import gpt2
+from layer_checks.kit.writing import continued, rows_ending_apart, written
+from transformer_layers import GPT2, GPT2Config
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+# In the process that already knows how the model's mistakes behave.
+with_the_mistakes = pytest.mark.xdist_group("mistakes of GPT2")
+ASKED = {"greedy tokens", "rows that end", "end in a prompt", "nucleus", "nucleus of four"}
+ASKED |= {"draws of a generator"}
+
+
+class WithoutEnds(GPT2):
+    """Writes as nanoGPT does: there is no token that ends a sequence, and no nucleus."""
+
+    stream: Any = property()  # hasattr is false
+
+    def generate(  # type: ignore[override]
+        self, ids: Tensor, max_new_tokens: int, temperature: float = 0.0, top_k: int | None = None
+    ) -> Tensor:
+        return continued(self, ids)
+
+
+class Silent(GPT2):
+    """Writes nothing."""
+
+    generate: Any = property()
+    stream: Any = property()
+
+
+@with_the_mistakes
+def test_a_model_that_does_not_write_is_not_asked() -> None:
+    report = check("GPT2", Silent)
+    assert report
+    assert {result.name for result in report.failed} == ASKED
+    assert {result.text for result in report.failed} == {"it has no generate"}
+    assert all(result.word == "unasked" for result in report.failed)
+
+
+@with_the_mistakes
+def test_a_model_is_asked_for_what_it_takes() -> None:
+    report = check("GPT2", WithoutEnds)
+    assert report
+    unasked = {result.name: result.text for result in report.failed if result.word == "unasked"}
+    assert set(unasked) == ASKED - {"greedy tokens"}
+    assert unasked["rows that end"] == "its generate takes no eos_token"
+    assert unasked["nucleus"] == "its generate takes no top_p"
+    assert report.behaves_like is None
+
+
+def test_a_stream_that_is_another_is_seen() -> None:
+    class Other(GPT2):
+        def stream(self, ids: Tensor, max_new_tokens: int) -> Any:  # type: ignore[override]
+            yield from torch.zeros(max_new_tokens, len(ids), dtype=torch.int64)
+
+        def generate(self, ids: Tensor, max_new_tokens: int) -> Tensor:  # type: ignore[override]
+            return continued(self, ids)
+
+    model = Other(GPT2Config(11, 8, 6, 2, 3)).eval()
+    with torch.no_grad():  # token 0 has the logit 0, and token 4 a greater one, for every draw
+        model.wte.weight[0] = 0
+        model.ln_f.weight.zero_()
+        model.ln_f.bias.copy_(model.wte.weight[4])
+    with pytest.raises(AssertionError, match=r"^not equal: "):
+        written(model, torch.tensor([[1, 2, 3]]))
+
+
+def test_rows_end_apart_with_any_seed() -> None:
+    from layer_checks.checks.gpt2 import _authority
+
+    for seed in range(5):
+        torch.manual_seed(seed)
+        ids, eos_token = rows_ending_apart(_authority())
+        new = continued(_authority(), ids, eos_token)[:, 3:]
+        ends = new == eos_token
+        assert not (ids == eos_token).any()
+        assert len(ends.int().argmax(dim=1)[ends.any(dim=1)].unique()) > 2
+
+
+def test_all_that_is_asked_is_of_the_contract() -> None:
+    kinds = {each.name: each.kind for each in gpt2.checks}
+    assert {kinds[name] for name in ASKED} == {"contract"}
