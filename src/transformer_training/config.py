@@ -9,7 +9,8 @@ from dataclasses import Field, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from transformer_layers import GPT2Config
+from transformer_training.plans import PLANS
+from transformer_training.plans.plan import Plan
 
 PARALLEL = ("none", "ddp", "fsdp", "tp", "fsdp+tp")
 PRECISION = ("float32", "bfloat16")
@@ -116,6 +117,7 @@ class TrainingConfig:
     beta2: float = _option(0.95, "AdamW's memory of squared gradients", _SHARE_BELOW_ONE)
     clip: float = _option(1.0, "longest gradient, all weights together", _LENGTH)
     seed: int = _option(0, "of the first weights, the order of the data and dropout", _SEED)
+    architecture: str = _option("gpt2", "the model: gpt2")
     n_layer: int = _option(4, "blocks", _COUNT)
     n_head: int = _option(4, "heads of a block", _COUNT)
     n_embd: int = _option(128, "features of a position", _COUNT)
@@ -152,6 +154,10 @@ class TrainingConfig:
             raise TrainingError("--out must name the folder of the run")
         for each in fields(self):
             _require(each, getattr(self, each.name))
+        if self.architecture not in PLANS:
+            raise TrainingError(
+                f"--architecture must be one of {', '.join(PLANS)}, got {self.architecture!r}"
+            )
         try:
             self.model(vocab_size=257)
         except ValueError as error:
@@ -162,18 +168,23 @@ class TrainingConfig:
         """Steps in which the learning rate rises."""
         return round(self.warmup * self.steps)
 
-    def model(self, vocab_size: int) -> GPT2Config:
+    @property
+    def plan(self) -> Plan:
+        """How the model is made, stored and shared."""
+        return PLANS[self.architecture]
+
+    def model(self, vocab_size: int) -> Any:
         """The sizes of the model.
 
         Args:
             vocab_size: Tokens of the tokenizer.
         """
-        return GPT2Config(
+        return self.plan.sizes_of(
             vocab_size=vocab_size,
-            n_positions=self.seq,
-            n_embd=self.n_embd,
+            seq=self.seq,
             n_layer=self.n_layer,
             n_head=self.n_head,
+            n_embd=self.n_embd,
             dropout=self.dropout,
         )
 

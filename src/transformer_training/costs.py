@@ -4,26 +4,20 @@ All of it is derived from the sizes, so that it can be asked for thousands of ra
 here; :mod:`transformer_training.measured` counts the same on the ranks that there are.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from math import prod
+from typing import Any
 
 import torch
 
-from transformer_layers import GPT2, GPT2Config
 from transformer_layers.validation import require_size
 from transformer_training.config import PARALLEL, PRECISION
+from transformer_training.plans import plan_of
+from transformer_training.plans.cuts import cut_of
+from transformer_training.plans.plan import Shape
 
-# Along which axis the ranks of `tp` cut a weight of a block; all others are whole on each.
-_CUT: Mapping[str, int] = {
-    "attn.c_attn.weight": 1,
-    "attn.c_attn.bias": 0,
-    "attn.c_proj.weight": 0,
-    "mlp.c_fc.weight": 1,
-    "mlp.c_fc.bias": 0,
-    "mlp.c_proj.weight": 0,
-}
 _FLOAT32 = 4
 
 
@@ -34,7 +28,7 @@ class Costs:
     Attributes:
         parameters: Bytes of the weights that it keeps, in float32.
         gradients: Bytes of their gradients, in float32.
-        optimizer: Bytes of AdamW's two means, in float32.
+        optimizer: Bytes of AdamW's two moments, in float32.
         activations: Bytes that its forward pass leaves for the backward pass.
         all_reduced: Bytes that it sends for sums that each rank gets.
         all_gathered: Bytes that it sends so that each rank gets what all have.
@@ -68,7 +62,7 @@ class Costs:
 
 
 def costs(
-    sizes: GPT2Config,
+    sizes: Any,
     batch_size: int,
     seq: int | None = None,
     precision: str = "float32",
@@ -84,7 +78,7 @@ def costs(
     the tokens of the vocabulary and :math:`T` the tokens of a step. The ranks are :math:`n = g t`:
     :math:`g` that learn from different sequences, times :math:`t` that share matrices.
 
-    **State.** A weight, its gradient and AdamW's two means are four numbers in float32, 16 bytes:
+    **State.** A weight, its gradient and AdamW's two moments are four numbers in float32, 16 bytes:
     as many as ZeRO's, https://arxiv.org/abs/1910.02054, section 3.1, which keeps a weight twice
     and its gradient in half precision. `ddp` keeps all, :math:`16 \Psi`. `fsdp` is the third stage
     of ZeRO and keeps :math:`16 \Psi / n`; since torch cuts each tensor between its rows, a rank
@@ -110,7 +104,7 @@ def costs(
     :math:`4 \Psi`, which is what `fsdp` is there to spare. `tp` sends as much as without them.
 
     Args:
-        sizes: The model's.
+        sizes: The model's, of a class that has a plan, such as :class:`GPT2Config`.
         batch_size: Sequences of a step, over all ranks.
         seq: Positions of a sequence; as many as the model has if not given.
         precision: `float32`, or `bfloat16` by autocast: weights, gradients and means stay float32.
@@ -123,12 +117,13 @@ def costs(
         What the first rank has to do; no other has more.
 
     Raises:
-        TypeError: If a number is not an int.
+        TypeError: If a number is not an int, or no plan has sizes of this class.
         ValueError: If a number is below 1 or a name unknown, the model has fewer positions than
             `seq`, or the ranks cannot share the sequences or the heads evenly, or the micro-batches
             those of a rank.
 
     Examples:
+        >>> from transformer_layers import GPT2Config
         >>> two = costs(GPT2Config(), batch_size=8, parallel="ddp", ranks=2)
         >>> two.state, two.sent
         (1991036928, 497759232)
@@ -136,8 +131,13 @@ def costs(
         >>> thousand.state, thousand.sent / two.sent
         (2251040, 3.46...)
     """
-    seq = sizes.n_positions if seq is None else seq
-    data, tensor = _axes(sizes, batch_size, seq, precision, parallel, ranks, tensor_ranks)
+    plan = plan_of(sizes)
+    shape = plan.shape(sizes)
+    if seq is None:
+        if shape.max_seq is None:
+            raise ValueError("seq must be given, since the model has no longest sequence")
+        seq = shape.max_seq
+    data, tensor = _axes(shape, batch_size, seq, precision, parallel, ranks, tensor_ranks)
     share = batch_size // data
     require_size("micro_batches", micro_batches)
     if share % micro_batches:
@@ -156,95 +156,47 @@ def costs(
     rounds = part * (data - 1) * micro_batches
     ring = rounds if parallel.startswith("fsdp") else whole * (data - 1) // data
     forward = 2 if precision == "bfloat16" else 4
-    summed = 2 * sizes.n_layer * (forward + _FLOAT32) * tokens * sizes.n_embd
+    summed = 2 * shape.blocks * (forward + _FLOAT32) * tokens * shape.features
     return Costs(
         parameters=part,
         gradients=part,
         optimizer=2 * part,
-        activations=tokens // micro_batches * activation_bytes(sizes, precision, tensor)
-        + (2 * _matrix_weights(sizes, tensor) if precision == "bfloat16" else 0),
+        activations=tokens // micro_batches * plan.activation_bytes(sizes, precision, tensor)
+        + (2 * plan.matrix_weights(sizes, tensor) if precision == "bfloat16" else 0),
         all_reduced=2 * summed * (tensor - 1) // tensor + (2 * ring if parallel == "ddp" else 0),
         all_gathered=2 * ring if parallel.startswith("fsdp") else 0,
         reduce_scattered=ring if parallel.startswith("fsdp") else 0,
-        flops=tokens * flops_of_token(sizes, seq, tensor),
+        flops=tokens * plan.flops_of_token(sizes, seq, tensor),
     )
 
 
-def flops_of_token(sizes: GPT2Config, seq: int, tensor_ranks: int = 1) -> int:
-    r"""Operations of a step for one token on one rank, forward and backward.
-
-    A weight of a matrix multiplies and adds once forward and twice backward, for the gradients of
-    input and weight: :math:`6 N` operations (https://arxiv.org/abs/2001.08361, section 2.1), with
-    :math:`N = 12 L d^2` and the head's :math:`V d`. Attention has two products more, of each
-    position with each, :math:`4 s d` operations forward and :math:`12 s d` in all:
-
-    .. math::
-        C = 72 L d^2 \left(1 + \frac{s}{6 d} + \frac{V}{12 L d}\right)
-
-    It is https://arxiv.org/abs/2104.04473, eq. 3, whose 96 has a second forward pass of the blocks.
-    A kernel that leaves out what the mask hides, as ours, does half of attention's share. Ranks
-    that share matrices divide all but the head, which each computes.
-
-    Args:
-        sizes: The model's.
-        seq: Positions of a sequence, :math:`s`.
-        tensor_ranks: How many ranks share each matrix of a block.
-    """
-    attention = 12 * sizes.n_layer * sizes.n_embd * seq
-    return 6 * _matrix_weights(sizes, tensor_ranks) + attention // tensor_ranks
-
-
-def activation_bytes(sizes: GPT2Config, precision: str = "float32", tensor_ranks: int = 1) -> int:
-    r"""Bytes that a token leaves on one rank for the backward pass, without dropout.
-
-    A block leaves the inputs of its two norms, :math:`2 d` numbers, and what they make,
-    :math:`2 d`; queries, keys, values and the heads' result, :math:`4 d`; the hidden features
-    before and after GELU, :math:`8 d`. Ranks that share matrices divide the last twelve of the
-    sixteen. The kernel of attention keeps a number for each head instead of the weights, and a
-    norm keeps two. After the blocks come a norm's input and result, and the head's
-    log-probabilities, :math:`V` numbers. With autocast the inputs of norms, the last result and
-    what kernels keep are float32, all else bfloat16.
-
-    It is https://arxiv.org/abs/2205.05198, eq. 2, without dropout's masks and without the
-    attention weights, which are not kept here. Not counted are the numbers of the tokens; and
-    autocast's copies of the matrices, which :func:`transformer_training.costs` adds.
-
-    Args:
-        sizes: The model's.
-        precision: `float32` or `bfloat16`.
-        tensor_ranks: How many ranks share each matrix of a block.
-    """
-    width = 2 if precision == "bfloat16" else 4
-    norm = _FLOAT32 * (sizes.n_embd + 2) + width * sizes.n_embd
-    cut = width * 12 * sizes.n_embd + _FLOAT32 * sizes.n_head
-    block = 2 * norm + cut // tensor_ranks
-    return sizes.n_layer * block + norm + _FLOAT32 * sizes.vocab_size
-
-
-def _matrix_weights(sizes: GPT2Config, tensor_ranks: int) -> int:
-    """Weights of matrices that multiply on a rank: its part of the blocks', and the whole head."""
-    blocks = 12 * sizes.n_layer * sizes.n_embd**2
-    return blocks // tensor_ranks + sizes.vocab_size * sizes.n_embd
-
-
-def _shapes(sizes: GPT2Config, tensor_ranks: int) -> Iterator[tuple[int, list[int]]]:
+def _shapes(sizes: Any, tensor_ranks: int) -> Iterator[tuple[int, list[int]]]:
     """How many weights a rank has of each shape, of those that share matrices."""
-    for name, shape in _whole_shapes(replace(sizes, n_layer=1)):
-        kept, in_block = list(shape), name.startswith("h.")
-        axis = _CUT.get(name.split(".", 2)[-1]) if in_block else None
+    blocks = plan_of(sizes).shape(sizes).blocks
+    for in_block, shape, axis in _whole_shapes(plan_of(sizes).with_blocks(sizes, 1)):
+        kept = list(shape)
         if axis is not None:
             kept[axis] //= tensor_ranks
-        yield sizes.n_layer if in_block else 1, kept
+        yield blocks if in_block else 1, kept
 
 
 @cache
-def _whole_shapes(sizes: GPT2Config) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _whole_shapes(sizes: Any) -> tuple[tuple[bool, tuple[int, ...], int | None], ...]:
+    """Of each weight: whether it is a block's, its shape, and along which axis ranks cut it."""
+    plan = plan_of(sizes)
     with torch.device("meta"):
-        return tuple((name, tuple(each.shape)) for name, each in GPT2(sizes).named_parameters())
+        model = plan.model(sizes)
+    of_blocks = {id(each) for block in plan.blocks(model) for each in block.parameters()}
+    found = []
+    for name, parameter in model.named_parameters():
+        cut = cut_of(plan.cuts, model, name)
+        axis = None if cut is None else cut[1]
+        found.append((id(parameter) in of_blocks, tuple(parameter.shape), axis))
+    return tuple(found)
 
 
 def _axes(
-    sizes: GPT2Config,
+    shape: Shape,
     batch_size: int,
     seq: int,
     precision: str,
@@ -262,18 +214,18 @@ def _axes(
     ):
         if given not in known:
             raise ValueError(f"{name} must be one of {known}, got {given!r}")
-    if seq > sizes.n_positions:
-        raise ValueError(f"seq must be at most n_positions {sizes.n_positions}, got {seq}")
+    if shape.max_seq is not None and seq > shape.max_seq:
+        raise ValueError(f"seq must be at most {shape.max_seq}, the model's positions, got {seq}")
     if parallel == "none" and ranks > 1:
         raise ValueError(f"{ranks} ranks need a way to share the work, got parallel='none'")
     tensor = {"tp": ranks, "fsdp+tp": tensor_ranks}.get(parallel, 1)
     if ranks % tensor:
         raise ValueError(f"tensor_ranks must divide ranks, got {tensor} for {ranks} ranks")
-    if sizes.n_head % tensor:
-        raise ValueError(
-            f"the ranks that share matrices must divide the heads, got {tensor} for n_head "
-            f"{sizes.n_head}"
-        )
+    for heads in shape.heads:
+        if heads % tensor:
+            raise ValueError(
+                f"the ranks that share matrices must divide the heads, got {tensor} for {heads}"
+            )
     data = ranks // tensor
     if batch_size % data:
         raise ValueError(

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from transformer_training.config import TrainingConfig, TrainingError
-from transformer_training.costs import Costs, costs, flops_of_token
+from transformer_training.costs import Costs, costs
 from transformer_training.ranks import device_of
 
 # What a container may hold, in the two versions of Linux' control groups.
@@ -22,7 +22,7 @@ class Estimate:
 
     Attributes:
         parameters: Number of weights.
-        state: Bytes of weights, gradients and AdamW's two means, in float32.
+        state: Bytes of weights, gradients and AdamW's two moments, in float32.
         activations: Bytes that the backward pass of a micro-batch needs.
         flops: Floating-point operations of all steps, over all processes.
         seconds: How long a process's share of them takes, at the speed of a product of the model's
@@ -39,7 +39,7 @@ class Estimate:
         """The numbers in a line."""
         return (
             f"{self.parameters:,} weights; memory {_bytes(self.state)} for them, their gradients "
-            f"and AdamW's means, {_bytes(self.activations)} for activations; "
+            f"and AdamW's moments, {_bytes(self.activations)} for activations; "
             f"{self.flops:.1e} operations, about {duration(self.seconds)}"
         )
 
@@ -59,7 +59,7 @@ def estimate(
         ranks: How many processes share the work.
         device: Where this one computes; where `--device` says if not given.
     """
-    sizes = config.model(vocab_size)
+    plan, sizes = config.plan, config.model(vocab_size)
     data, tensor = _shares(config, ranks)
     needs = _needs(config, vocab_size, ranks)
     at_once = config.at_once(config.batch_size // data)
@@ -68,12 +68,12 @@ def estimate(
         costs(sizes, 1, config.seq).parameters // 4,
         needs.state,
         needs.activations,
-        tokens * flops_of_token(sizes, config.seq),
+        tokens * plan.flops_of_token(sizes, config.seq, 1),
         tokens
         // data
-        * flops_of_token(sizes, config.seq, tensor)
+        * plan.flops_of_token(sizes, config.seq, tensor)
         / _speed(
-            sizes.n_embd,
+            plan.shape(sizes).features,
             min(at_once * config.seq, 4096),
             config.precision,
             device or device_of(config.device),
@@ -103,7 +103,7 @@ def require_memory(
     if state > there:
         raise TrainingError(
             f"--n-embd {config.n_embd}, --n-layer {config.n_layer} and --seq {config.seq} make a "
-            f"model that needs {_bytes(state)} in each process, with gradients and AdamW's means, "
+            f"model that needs {_bytes(state)} in each process, with gradients and AdamW's moments, "
             f"and there are {_bytes(there)}; make it smaller"
         )
     if state + beside > there:

@@ -24,13 +24,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from transformer_layers import GPT2
 from transformer_training.config import TrainingConfig
 from transformer_training.ranks import ranks_of
 from transformer_training.step import make_optimizer, train_step
 
 _ACCOUNT = Path("/proc/self/io")
-_MEANS = ("exp_avg", "exp_avg_sq")
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 _WARM_UP = 2  # after its first step DDP sorts its gradients anew, and sends the order
 
 
@@ -41,7 +40,7 @@ class Measured:
     Attributes:
         parameters: Bytes of its part of the weights.
         gradients: Bytes of its part of the gradients.
-        optimizer: Bytes of its part of AdamW's two means.
+        optimizer: Bytes of its part of AdamW's two moments.
         activations: Bytes of all storages, the weights' apart, that the backward pass waits for.
         sent: Bytes that the kernel took from this process; gloo's, if nothing is printed meanwhile.
         flops: Operations of the products of matrices, as torch counts them.
@@ -72,8 +71,8 @@ def measure(config: TrainingConfig, vocab_size: int) -> Measured:
     """
     with ranks_of(config) as ranks:
         torch.manual_seed(config.seed)
-        model = GPT2(config.model(vocab_size)).to(ranks.device)
-        loss = ranks.wrap(model, compile=False)
+        model = config.plan.model(config.model(vocab_size)).to(ranks.device)
+        loss = ranks.wrap(config.plan, model, compile=False)
         optimizer = make_optimizer(model, config.lr, config.weight_decay)
         rows = torch.randint(vocab_size, (config.batch_size, config.seq + 1))
         ids = ranks.share(rows).to(ranks.device)
@@ -92,7 +91,7 @@ def measure(config: TrainingConfig, vocab_size: int) -> Measured:
         for _ in range(_WARM_UP):
             step()
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        means = [optimizer.state[each][key] for each in parameters for key in _MEANS]
+        moments = [optimizer.state[each][key] for each in parameters for key in _MOMENTS]
         gradients = _bytes(each.grad for each in parameters if each.grad is not None)
         with _left_by(model) as storages:
             value = loss_of(micro_batches[0])
@@ -104,7 +103,7 @@ def measure(config: TrainingConfig, vocab_size: int) -> Measured:
         return Measured(
             parameters=_bytes(parameters),
             gradients=gradients,
-            optimizer=_bytes(means),
+            optimizer=_bytes(moments),
             activations=sum(storages.values()),
             sent=sent,
             flops=products.flops,

@@ -13,18 +13,13 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor.parallel import parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
-from transformer_layers import GPT2
 from transformer_training.config import TrainingConfig, TrainingError
+from transformer_training.plans.cuts import Cut, by_matrix, by_rank
+from transformer_training.plans.plan import Plan, Trainable
 from transformer_training.step import whole
-from transformer_training.tensor_parallel import (
-    by_matrix,
-    by_rank,
-    is_packed,
-    require_shared_heads,
-    share_matrices,
-)
 
 
 class NextTokenLoss(nn.Module):
@@ -34,7 +29,7 @@ class NextTokenLoss(nn.Module):
         model: The model.
     """
 
-    def __init__(self, model: GPT2) -> None:
+    def __init__(self, model: Trainable) -> None:
         super().__init__()
         self.model = model
 
@@ -73,10 +68,11 @@ class Ranks:
         """Into how many shares a step's sequences are cut."""
         return self.data.size() if self.data else 1
 
-    def wrap(self, model: GPT2, compile: bool) -> nn.Module:
+    def wrap(self, plan: Plan, model: Trainable, compile: bool) -> nn.Module:
         """Makes the loss of a model, which ranks compute together.
 
         Args:
+            plan: The model's.
             model: The model, with the same weights on each rank; shared in place.
             compile: Whether torch is to make one program of it.
 
@@ -84,10 +80,12 @@ class Ranks:
             A module that gives the mean loss of this rank's sequences.
         """
         if self.tensor:
-            share_matrices(model, self.tensor)
+            for block in plan.blocks(model):
+                parallelize_module(block, self.tensor, dict(plan.cuts))
+                plan.share_heads(block, self.tensor.size())
         loss = NextTokenLoss(model)
         if self.data and self.parallel.startswith("fsdp"):
-            for block in model.h:
+            for block in plan.blocks(model):
                 fully_shard(block, mesh=self.data)
             # After an evaluation too, which no backward pass follows, each rank has its part only.
             fully_shard(loss, mesh=self.data, reshard_after_forward=True)
@@ -132,16 +130,23 @@ class Ranks:
             dist.barrier()
 
     @torch.no_grad()
-    def collect(self, name: str, tensor: Tensor) -> Tensor:
-        """A tensor of a run's state as one process has it: whole, its columns in their order."""
+    def collect(self, tensor: Tensor, cut: tuple[Cut, int] | None) -> Tensor:
+        """A tensor of a run's state as one process has it: whole, its columns in their order.
+
+        Args:
+            tensor: This rank's part.
+            cut: How ranks cut it, and along which axis, as `cut_of` tells.
+        """
         full = whole(tensor.detach())
-        return by_matrix(full, self.tensor.size()) if self.tensor and is_packed(name) else full
+        if self.tensor and cut:
+            full = by_matrix(full, self.tensor.size(), cut[0].packed, cut[1])
+        return full
 
     @torch.no_grad()
-    def spread(self, name: str, full: Tensor, onto: Tensor) -> None:
+    def spread(self, full: Tensor, onto: Tensor, cut: tuple[Cut, int] | None) -> None:
         """Undoes :meth:`collect`: this rank's part of a tensor, into the one that it has."""
-        if self.tensor and is_packed(name):
-            full = by_rank(full, self.tensor.size())
+        if self.tensor and cut:
+            full = by_rank(full, self.tensor.size(), cut[0].packed, cut[1])
         full = full.to(self.device)
         if isinstance(onto, DTensor):
             full = distribute_tensor(full, onto.device_mesh, onto.placements, src_data_rank=None)
@@ -202,7 +207,13 @@ def _axes(config: TrainingConfig, size: int) -> tuple[int, int]:
     tensor = {"tp": size, "fsdp+tp": config.tensor_ranks}.get(config.parallel, 1)
     if size % tensor:
         raise TrainingError(f"{size} ranks cannot be cut into --tensor-ranks {tensor}")
-    require_shared_heads(config.n_head, tensor)
+    queries, *keys = config.plan.shape(config.model(vocab_size=257)).heads
+    if queries % tensor:
+        raise TrainingError(
+            f"{tensor} ranks cannot share --n-head {queries} evenly; give a multiple of {tensor}"
+        )
+    if any(heads % tensor for heads in keys):
+        raise TrainingError(f"{tensor} ranks cannot share {keys[0]} heads of keys evenly")
     data = size // tensor
     if config.batch_size % data:
         raise TrainingError(

@@ -13,12 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_layers import GPT2
-from transformer_layers.models.gpt2.checkpoint import read_checkpoint
+from transformer_layers.checkpoints.checkpoint import read_checkpoint
 from transformer_training import state as states
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate, require_memory
 from transformer_training.log import Log, say
+from transformer_training.plans.cuts import Cut, cut_of
+from transformer_training.plans.plan import Trainable
 from transformer_training.ranks import Ranks, ranks_of
 from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
 from transformer_training.tokens import (
@@ -33,7 +34,7 @@ from transformer_training.tokens import (
 if sys.platform != "win32":
     import fcntl
 
-_MEANS = ("exp_avg", "exp_avg_sq")
+_MOMENTS = ("exp_avg", "exp_avg_sq")
 _FEWEST_TOKENS = 257  # of a tokenizer: the bytes, and the end of a text
 
 
@@ -56,8 +57,8 @@ def train(config: TrainingConfig) -> Path:
         config: What to train, on what.
 
     Returns:
-        The folder of the trained model and its tokenizer, for `GPT2.from_pretrained` and
-        `load_tokenizer`.
+        The folder of the trained model and its tokenizer, for the model's `from_pretrained` and
+        for `load_tokenizer`.
 
     Raises:
         TrainingError: If the run cannot begin or go on; the last checkpoint stands.
@@ -101,8 +102,8 @@ class Run:
         self.sizes = config.model(self.tokens.tokenizer.vocab_size)
         require_memory(config, self.sizes.vocab_size, ranks.size, ranks.device)
         torch.manual_seed(config.seed)
-        self.model = GPT2(self.sizes).to(ranks.device)
-        self.loss = ranks.wrap(self.model, config.compile)
+        self.model = config.plan.model(self.sizes).to(ranks.device)
+        self.loss = ranks.wrap(config.plan, self.model, config.compile)
         betas = (config.beta1, config.beta2)
         self.optimizer = make_optimizer(self.model, config.lr, config.weight_decay, betas)
         self.fixed = {**config.fixed(), "texts": self.tokens.fingerprint}
@@ -126,11 +127,11 @@ class Run:
             config.clip,
             lambda: self.ranks.unsent(self.loss),
         )
-        entries = {"loss": self.ranks.mean(loss).item(), "lr": lr, "gradient": length.item()}
-        if not math.isfinite(entries["loss"] + entries["gradient"]):
+        entries = {"loss": self.ranks.mean(loss).item(), "lr": lr, "grad_norm": length.item()}
+        if not math.isfinite(entries["loss"] + entries["grad_norm"]):
             raise TrainingError(
-                f"step {step}: the loss is {entries['loss']} and the gradient's length "
-                f"{entries['gradient']}; a lower --lr or --weight-decay may help. "
+                f"step {step}: the loss is {entries['loss']} and the gradient's norm "
+                f"{entries['grad_norm']}; a lower --lr or --weight-decay may help. "
                 f"{self._standing()}"
             )
         self.step = step
@@ -175,7 +176,7 @@ class Run:
         """Saves the state: all ranks give their parts, the first one writes."""
         tensors = {}
         for name, part in self._parts():
-            full = self.ranks.collect(name, part)
+            full = self.ranks.collect(part, self._cut(name))
             if self.ranks.rank == 0:
                 tensors[name] = full.cpu()
         if self.ranks.rank == 0:
@@ -211,7 +212,7 @@ class Run:
             return False
         folder = self.out / "best"
         try:
-            read_checkpoint(folder)
+            read_checkpoint(self.config.plan.codec, folder)
         except (ValueError, OSError) as error:
             said = (
                 f"{states.why_not(folder, error)}; the best model from here on is kept in {folder}"
@@ -258,7 +259,7 @@ class Run:
             self.save()
             raise error or TrainingError("the first rank cannot write a sample; the step is saved")
 
-    def _written_by(self, model: GPT2) -> str:
+    def _written_by(self, model: Trainable) -> str:
         config, tokenizer = self.config, self.tokens.tokenizer
         prompt = tokenizer.encode(config.prompt)[-max(config.seq - 1, 1) :]
         if not len(prompt):
@@ -268,13 +269,13 @@ class Run:
         ids = model.generate(prompt[None], new, temperature=0.8, top_k=50, generator=draws)
         return tokenizer.decode(ids[0])
 
-    def _plain(self) -> GPT2:
+    def _plain(self) -> Trainable:
         """The model as one process has it, on the CPU; empty on all ranks but the first."""
         with torch.device("meta"):
-            plain = GPT2(self.sizes)
+            plain = self.config.plan.model(self.sizes)
         weights = {}
         for name, parameter in self.model.named_parameters():
-            full = self.ranks.collect(name, parameter)
+            full = self.ranks.collect(parameter, self._cut(name))
             if self.ranks.rank == 0:
                 weights[name] = full.cpu()
         if weights:
@@ -284,15 +285,19 @@ class Run:
     def _parts(self) -> Iterator[tuple[str, Tensor]]:
         for name, parameter in self.model.named_parameters():
             yield f"weight/{name}", parameter
-            for mean in _MEANS:
-                yield f"{mean}/{name}", self.optimizer.state[parameter][mean]
+            for moment in _MOMENTS:
+                yield f"{moment}/{name}", self.optimizer.state[parameter][moment]
+
+    def _cut(self, name: str) -> tuple[Cut, int] | None:
+        """How ranks cut a part, a weight or one of its moments."""
+        return cut_of(self.config.plan.cuts, self.model, name.rpartition("/")[2])
 
     def _put(self, tensors: Any) -> None:
         for parameter in self.model.parameters():
-            means = {mean: torch.zeros_like(parameter.detach()) for mean in _MEANS}
-            self.optimizer.state[parameter] = {"step": torch.tensor(float(self.step)), **means}
+            moments = {each: torch.zeros_like(parameter.detach()) for each in _MOMENTS}
+            self.optimizer.state[parameter] = {"step": torch.tensor(float(self.step)), **moments}
         for name, part in self._parts():
-            self.ranks.spread(name, tensors[name], onto=part)
+            self.ranks.spread(tensors[name], onto=part, cut=self._cut(name))
 
     def _standing(self) -> str:
         last = states.last_step(self.out / "checkpoints")

@@ -33,7 +33,7 @@ class State:
 
     Attributes:
         step: Steps that were made.
-        tensors: The weights, and AdamW's two means of each, whole.
+        tensors: The weights, and AdamW's two moments of each, whole.
         fixed: The values of the configuration that must be the same, and the texts' fingerprint.
         best: The lowest validation loss so far; None if there was none.
     """
@@ -62,9 +62,9 @@ def save(folder: Path, state: State, keep: int) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / _name(state.step)
-    remarks = {"step": state.step, "fixed": dict(state.fixed), "best": state.best}
+    metadata = {"step": state.step, "fixed": dict(state.fixed), "best": state.best}
     with replacing(path) as aside:
-        write_tensors(aside, state.tensors, {_RUN: json.dumps(remarks)})
+        write_tensors(aside, state.tensors, {_RUN: json.dumps(metadata)})
     up_to_this = [each for each in _files(folder) if _step(each) <= state.step]
     for old in up_to_this[:-keep]:
         old.unlink()
@@ -202,11 +202,11 @@ def _files(folder: Path) -> list[Path]:
 
 def _read(path: Path) -> State:
     require_regular(path)
-    with open_tensors(path) as (stored, remarks):
-        if not {_RUN, DIGEST} <= remarks.keys():
+    with open_tensors(path) as (stored, metadata):
+        if not {_RUN, DIGEST} <= metadata.keys():
             raise ValueError(f"{path}: is no checkpoint of a run")
-        tensors = read_all(stored, remarks, path)
-    run = json.loads(remarks[_RUN])
+        tensors = read_all(stored, metadata, path)
+    run = json.loads(metadata[_RUN])
     if path.name != _name(run["step"]):
         raise ValueError(f"{path}: is the state of step {run['step']}, and has another's name")
     return State(run["step"], tensors, run["fixed"], run["best"])

@@ -3,7 +3,7 @@
 `tests/transformer_layers/test_<name>.py` is held against the wrong versions of all layers that
 `transformer_layers/<name>.py` defines and `layer_checks` knows, and against the changes that
 stand under `<name>` in `changes`. Nothing else is to be said for a new layer. The name of a
-module in a folder has the folder in it: `models/gpt2/weights`.
+module in a folder has the folder in it: `checkpoints/weights`.
 """
 
 from dataclasses import dataclass

@@ -110,11 +110,11 @@ def test_a_layer_stands_for_the_tests_of_its_module():
 
 
 def test_modules_in_folders_have_changes_too():
-    (subject,) = subjects_named(["models/gpt2/weights"])
+    (subject,) = subjects_named(["models/gpt2/checkpoint"])
     change = subject.wrongs[0]
-    assert change.module == "models/gpt2/weights"
-    assert change.label.startswith("models/gpt2/weights:")
-    assert "def weight_shapes" in change.altered()
+    assert change.module == "models/gpt2/checkpoint"
+    assert change.label.startswith("models/gpt2/checkpoint:")
+    assert "def config_of" in change.altered()
 
 
 def test_the_selections_of_changes_are_joined_unless_one_needs_all_tests():

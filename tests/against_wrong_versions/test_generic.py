@@ -69,8 +69,8 @@ def test_a_module_without_tests_has_those_of_what_imports_it(monkeypatch):
 def test_modules_and_folders_are_named_from_src_or_from_the_layers():
     for name in ("attention/heads", HEADS, f"src/{HEADS}.py"):
         assert modules_named([name]) == [HEADS]
-    files = modules_named(["gpt2/files", "models/gpt2/weights"])
-    assert "transformer_layers/models/gpt2/weights" in files
+    files = modules_named(["checkpoints", "checkpoints/weights"])
+    assert "transformer_layers/checkpoints/weights" in files
     assert len(set(files)) == len(files) > 3
     with pytest.raises(ValueError, match=r"^there is no module or folder 'heads' below "):
         modules_named(["heads"])

@@ -75,7 +75,7 @@ def path_of(tests: str) -> str:
     """The path of a module of tests below their folder.
 
     Args:
-        tests: The module without `test_`, as `masks`; one in a folder as `models/gpt2/weights`, one
+        tests: The module without `test_`, as `masks`; one in a folder as `checkpoints/weights`, one
             of another package as `../agreement/agreement`.
     """
     folder, slash, module = tests.rpartition("/")

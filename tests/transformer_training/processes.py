@@ -136,7 +136,9 @@ class Parent:
         }
         return Process(self, self.ask(request), output)
 
-    def ranks(self, size: int, arguments: Sequence[str], outputs: Path) -> list[Process]:
+    def ranks(
+        self, size: int, arguments: Sequence[str], outputs: Path, before: str = ""
+    ) -> list[Process]:
         """Starts ranks as `torchrun` would, without the process that watches them.
 
         They meet where a process listens already: a port that they would open can be taken.
@@ -149,6 +151,7 @@ class Parent:
                 arguments,
                 outputs.with_suffix(f".{rank}"),
                 {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                before,
             )
             for rank in range(size)
         ]

@@ -18,8 +18,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_layers import GPT2, GPT2Config
 from transformer_training import Costs, TrainingConfig, costs, estimate
-from transformer_training.costs import activation_bytes, flops_of_token
 from transformer_training.measured import LocalRanks, Measured, _bytes
+from transformer_training.plans import PLANS
+from transformer_training.plans.gpt2 import activation_bytes, flops_of_token
 from transformer_training.ranks import Ranks
 
 # What is derived leaves out the numbers of the tokens, 16 bytes each; and of what is sent gloo's
@@ -146,7 +147,7 @@ def test_ranks_that_nobody_has_here(model, parallel, data):
         shared = Ranks(0, ranks, torch.device("cpu"), parallel, *axes)
         with torch.device("meta"):
             module = GPT2(few)
-        shared.wrap(module, compile=False)
+        shared.wrap(PLANS["gpt2"], module, compile=False)
         held = _bytes(module.parameters())
     finally:
         dist.destroy_process_group()
@@ -251,10 +252,10 @@ def test_totals():
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"ranks": 0}, "ranks must be at least 1, got 0"),
         ({"tensor_ranks": 0}, "tensor_ranks must be at least 1, got 0"),
-        ({"seq": 1025}, "seq must be at most n_positions 1024, got 1025"),
+        ({"seq": 1025}, "seq must be at most 1024, the model.s positions, got 1025"),
         (
             {"parallel": "tp", "ranks": 8},
-            "the ranks that share matrices must divide the heads, got 8 for n_head 12",
+            "the ranks that share matrices must divide the heads, got 8 for 12",
         ),
         (
             {"parallel": "fsdp+tp", "ranks": 9},

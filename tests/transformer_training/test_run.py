@@ -49,7 +49,7 @@ class TestWhatARunLeaves:
         lines = [json.loads(line) for line in (unbroken / "log.jsonl").read_text().splitlines()]
         assert [line["step"] for line in lines] == list(range(1, 31))
         assert [line["step"] for line in lines if "validation_loss" in line] == [10, 20, 30]
-        assert {"loss", "lr", "gradient", "tokens_per_second"} <= lines[0].keys()
+        assert {"loss", "lr", "grad_norm", "tokens_per_second"} <= lines[0].keys()
         assert abs(lines[0]["loss"] - torch.tensor(260.0).log()) < 0.02
         assert lines[-1]["loss"] < lines[0]["loss"] - 0.5
         kept = sorted(path.name for path in (unbroken / "checkpoints").iterdir())
@@ -153,8 +153,8 @@ class TestKilled:
     def test_while_a_checkpoint_is_written(self, dropping, tmp_path, unbroken, parent: Parent):
         before = (
             "import os, transformer_training.state as s; write = s.write_tensors\n"
-            "def killed(path, tensors, remarks):\n"
-            "    write(path, tensors, remarks)\n"
+            "def killed(path, tensors, metadata):\n"
+            "    write(path, tensors, metadata)\n"
             "    if 'step-00000015' in str(path): os.truncate(path, 999); os.kill(os.getpid(), 9)\n"
             "s.write_tensors = killed"
         )
@@ -280,10 +280,10 @@ class TestWhatCannotGoOn:
         # A file that grows past the limit is refused by the system, as on a full disk.
         before = (
             "import resource, transformer_training.state as s; write = s.write_tensors\n"
-            "def limited(path, tensors, remarks):\n"
+            "def limited(path, tensors, metadata):\n"
             "    size = 9000 if 'step-00000015' in str(path) else resource.RLIM_INFINITY\n"
             "    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
-            "    write(path, tensors, remarks)\n"
+            "    write(path, tensors, metadata)\n"
             "s.write_tensors = limited"
         )
         process = parent.start([*dropping, "--out", str(tmp_path)], tmp_path / "said", None, before)
@@ -316,7 +316,7 @@ class TestWhatCannotGoOn:
         monkeypatch.setattr("transformer_training.run.GPT2", allocate)
         said = (
             r"--n-embd 10000000, --n-layer 1 and --seq 8 make a model that needs 17\.1 PiB in each "
-            r"process, with gradients and AdamW's means, and there are \d.* [GT]iB; make it smaller"
+            r"process, with gradients and AdamW's moments, and there are \d.* [GT]iB; make it smaller"
         )
         with pytest.raises(TrainingError, match=said):
             run(small, tmp_path, "--n-embd", "10000000")

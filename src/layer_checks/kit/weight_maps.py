@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_layers import GPT2Config
-from transformer_layers.models.gpt2.weights import HEAD, PREFIX, weight_shapes
+from transformer_layers.models.gpt2.checkpoint import HEAD, PREFIX, weight_shapes
 
 Weights: TypeAlias = Mapping[str, Tensor]
 

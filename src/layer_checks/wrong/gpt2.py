@@ -25,6 +25,7 @@ from transformer_layers import (
     KeyValueCache,
     sinusoidal_positions,
 )
+from transformer_layers.generation.decoder import require_ids
 
 _GRAYKODE = "graykode/gpt-2-Pytorch, GPT2/model.py"
 _NANOGPT = "nanoGPT, model.py, https://github.com/karpathy/nanoGPT/pull/274"
@@ -45,7 +46,8 @@ class _GPT2(GPT2):
     def last_hidden_state(
         self, ids: Tensor, caches: Sequence[KeyValueCache] | None = None
     ) -> Tensor:
-        past = self._past(ids, caches)
+        require_ids(self, ids, caches, len(self.h))
+        past = caches[0].length if caches else 0
         x = self.drop(self.tokens(ids) + self.positions(past, ids.shape[-1]))
         return self.norm(self.through(x, caches))
 
@@ -118,8 +120,7 @@ class PositionsRestart(_GPT2):
 class TooLongTaken(_GPT2):
     """Uses the last position for all that come after it."""
 
-    def _require_room(self, seq: int) -> None:
-        pass
+    max_seq = None  # type: ignore[assignment]  # that is what is wrong
 
     def positions(self, past: int, seq: int) -> Tensor:
         count = torch.arange(past, past + seq, device=self.wpe.weight.device)

@@ -1,12 +1,13 @@
 """Keys and values of the positions that a causal layer has seen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_layers.attention.masks import causal_mask
+from transformer_layers.precision import autocast_dtype
 from transformer_layers.validation import require_size
 
 
@@ -24,7 +25,7 @@ class KeyValueCache:
 
     Args:
         batch: Number of sequences.
-        num_heads: Number of heads.
+        num_heads: Number of heads of keys.
         max_seq: Number of positions there is room for.
         d_k: Features of one head.
         dtype: Of the keys and values; torch's default dtype if not given.
@@ -82,6 +83,29 @@ class KeyValueCache:
         self.max_seq = max_seq
         self.block: int | None = None
         self.padding = padding
+
+    @classmethod
+    def like(
+        cls,
+        weight: Tensor,
+        batch: int,
+        num_heads: int,
+        max_seq: int,
+        d_k: int,
+        padding: Int[Tensor, " batch"] | None = None,
+    ) -> "KeyValueCache":
+        """A cache of what a product with a weight makes: its device, and its dtype.
+
+        Args:
+            weight: One of the model's; under `torch.autocast` the dtype is that of products.
+            batch: See :class:`KeyValueCache`, as for all that follows and the errors.
+            num_heads: See there.
+            max_seq: See there.
+            d_k: See there.
+            padding: See there.
+        """
+        dtype, device = autocast_dtype(weight), weight.device
+        return cls(batch, num_heads, max_seq, d_k, dtype=dtype, device=device, padding=padding)
 
     def append(
         self,
@@ -151,6 +175,52 @@ class KeyValueCache:
             f"KeyValueCache(batch={batch}, num_heads={num_heads}, d_k={d_k}, {self.length} of "
             f"{self.max_seq} positions, {self._keys.dtype}, {self._keys.device})"
         )
+
+
+def next_positions(
+    seq: int, cache: KeyValueCache | None = None, device: torch.device | str | None = None
+) -> Int[Tensor, "*batch seq"]:
+    """The positions of what comes next, behind what a cache holds, without its padding.
+
+    Args:
+        seq: How many come.
+        cache: What came before; nothing if not given.
+        device: Where the result is to be.
+
+    Returns:
+        Shape `(seq,)`; `(batch, seq)` where sequences begin with padding, which stands at 0.
+
+    Examples:
+        >>> next_positions(3)
+        tensor([0, 1, 2])
+        >>> next_positions(3, KeyValueCache(2, 1, 8, 4, padding=torch.tensor([0, 2])))
+        tensor([[0, 1, 2],
+                [0, 0, 0]])
+    """
+    past = 0 if cache is None else cache.length
+    places = torch.arange(past, past + seq, device=device)
+    if cache is None or cache.padding is None:
+        return places
+    return (places - cache.padding[:, None]).clamp(min=0)
+
+
+def all_grown_or_none(caches: Sequence[KeyValueCache] | None, step: Callable[[], Tensor]) -> Tensor:
+    """Computes what makes caches grow; where it fails, all are as long as before.
+
+    Args:
+        caches: Those of a model's blocks.
+        step: Computes, and may end with any error, or an interrupt.
+
+    Returns:
+        What it computes.
+    """
+    lengths = [cache.length for cache in caches or ()]
+    try:
+        return step()
+    except BaseException:
+        for cache, length in zip(caches or (), lengths, strict=True):
+            cache.length = length
+        raise
 
 
 def require_caches(caches: Sequence[KeyValueCache], blocks: int) -> int:

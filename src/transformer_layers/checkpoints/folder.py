@@ -79,13 +79,13 @@ class StoredWeights:
     Attributes:
         source: The file, or the index of several.
         tensors: All tensors by name.
-        remarks: What else the file's header says; nothing for several.
+        metadata: What else the file's header says; nothing for several.
         opened: Which file it is that was opened.
     """
 
     source: Path
     tensors: dict[str, StoredTensor]
-    remarks: dict[str, str]
+    metadata: dict[str, str]
     opened: tuple[int, ...]
 
     def are_in_place(self) -> bool:
@@ -113,8 +113,8 @@ def open_weights(folder: Path) -> Iterator[StoredWeights]:
     with ExitStack() as stack:
         if os.path.lexists(weights):  # a link that leads nowhere is told, not passed over
             opened = _identity(weights)
-            tensors, remarks = stack.enter_context(open_tensors(weights))
-            yield StoredWeights(weights, tensors, remarks, opened)
+            tensors, metadata = stack.enter_context(open_tensors(weights))
+            yield StoredWeights(weights, tensors, metadata, opened)
         elif os.path.lexists(index):
             opened = _identity(index)
             yield StoredWeights(index, _open_shards(index, stack), {}, opened)
@@ -168,8 +168,8 @@ def _refuse(folder: Path) -> NoReturn:
     if pickles:
         raise ValueError(
             f"{folder}: {pickles[0]} is a pickle file, which can run any code when it is read; "
-            "where you trust it, let transformers convert it: GPT2LMHeadModel.from_pretrained(old)"
-            ".save_pretrained(new)"
+            "where you trust it, let transformers convert it: AutoModelForCausalLM"
+            ".from_pretrained(old).save_pretrained(new)"
         )
     raise FileNotFoundError(f"{folder}: there is neither {WEIGHTS} nor {INDEX}")
 

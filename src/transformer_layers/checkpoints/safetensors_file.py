@@ -29,7 +29,7 @@ _LONGEST_HEADER = 2**22  # bytes; that of the largest GPT-2 has a sixtieth of it
 _NOT_ONE = "not a safetensors file, or a damaged one"
 _REMEDY = "download or copy it again"
 
-# The remark that holds the digest. Files of others have none.
+# The entry of the metadata that holds the digest. Files of others have none.
 DIGEST = "sha256"
 _NOT_YET = "0" * 64
 
@@ -89,7 +89,7 @@ def open_tensors(path: Path) -> Iterator[tuple[dict[str, StoredTensor], dict[str
         path: The file.
 
     Yields:
-        The tensors by name, and the remarks that whoever wrote the file left in its header.
+        The tensors by name, and the metadata that whoever wrote the file left in its header.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -120,7 +120,7 @@ def open_tensors(path: Path) -> Iterator[tuple[dict[str, StoredTensor], dict[str
 
 
 def read_all(
-    stored: Mapping[str, StoredTensor], remarks: Mapping[str, str], path: Path
+    stored: Mapping[str, StoredTensor], metadata: Mapping[str, str], path: Path
 ) -> dict[str, Tensor]:
     """Reads tensors, and holds them against the digest that :func:`write_tensors` left.
 
@@ -128,40 +128,40 @@ def read_all(
 
     Args:
         stored: The tensors of an open file, by any keys.
-        remarks: The file's remarks.
+        metadata: The file's metadata.
         path: The file, for the error.
 
     Returns:
         The tensors by these keys.
 
     Raises:
-        ValueError: If they, or the remarks, are not those that were written.
+        ValueError: If they, or the metadata, are not those that were written.
     """
     tensors = {key: each.read() for key, each in stored.items()}
-    if DIGEST not in remarks:
+    if DIGEST not in metadata:
         return tensors
-    digest = _begun({name: value for name, value in remarks.items() if name != DIGEST})
+    digest = _begun({name: value for name, value in metadata.items() if name != DIGEST})
     for key, each in sorted(stored.items(), key=lambda item: item[1].name):
         _add(digest, each.name, tensors[key])
-    if digest.hexdigest() != remarks[DIGEST]:
+    if digest.hexdigest() != metadata[DIGEST]:
         raise ValueError(
             f"{path}: damaged: what it holds has the SHA-256 {digest.hexdigest()}, and was saved "
-            f"with {shown(remarks[DIGEST])}; copy it again. If it was changed on purpose, take "
-            f"the remark {DIGEST!r} out of its header"
+            f"with {shown(metadata[DIGEST])}; copy it again. If it was changed on purpose, take "
+            f"the metadata {DIGEST!r} out of its header"
         )
     return tensors
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], remarks: Mapping[str, str]) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Writes a file of the safetensors format, the tensors in the order of their names.
 
-    A remark more has the SHA-256 of the tensors and the other remarks, for :func:`read_all`. The
-    library's own function writes remarks in an order of chance, and so not the same file twice.
+    A further entry has the SHA-256 of the tensors and the other metadata, for :func:`read_all`. The
+    library's own function writes metadata in an order of chance, and so not the same file twice.
 
     Args:
         path: The file.
         tensors: The tensors by name, of torch's four usual floating dtypes.
-        remarks: What else the header is to say.
+        metadata: What else the header is to say.
 
     Raises:
         OSError: If it cannot be written.
@@ -178,14 +178,14 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], remarks: Mapping[st
         }
 
     def head(digest: str) -> bytes:
-        header = {"__metadata__": {**remarks, DIGEST: digest}, **entries}
+        header = {"__metadata__": {**metadata, DIGEST: digest}, **entries}
         text = json.dumps(header, separators=(",", ":")).encode()
         text = text.ljust(
             8 * math.ceil(len(text) / 8)
         )  # numbers begin where a processor reads fast
         return len(text).to_bytes(8, "little") + text
 
-    digest = _begun(remarks)
+    digest = _begun(metadata)
     with path.open("wb") as file:
         file.write(head(_NOT_YET))
         for name, tensor in sorted(tensors.items()):
@@ -196,8 +196,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], remarks: Mapping[st
         file.write(head(digest.hexdigest()))
 
 
-def _begun(remarks: Mapping[str, str]) -> "hashlib._Hash":
-    return hashlib.sha256(json.dumps(sorted(remarks.items())).encode())
+def _begun(metadata: Mapping[str, str]) -> "hashlib._Hash":
+    return hashlib.sha256(json.dumps(sorted(metadata.items())).encode())
 
 
 def _add(digest: "hashlib._Hash", name: str, tensor: Tensor) -> None:

@@ -4,11 +4,11 @@ from tests.against_wrong_versions.wrongs import Change, Function
 
 _parse_json_object = Function("checkpoints/json_file:parse_json_object")
 _open_tensors = Function("checkpoints/safetensors_file:open_tensors")
-_require_shape = Function("models/gpt2/weights:_require_shape")
-_config_text = Function("models/gpt2/config_file:config_text")
+_require_shape = Function("checkpoints/weights:_require_shape")
+_config_text = Function("models/gpt2/checkpoint:config_text")
 _find_folder = Function("checkpoints/folder:find_folder")
 _open_shards = Function("checkpoints/folder:_open_shards")
-_read_checkpoint = Function("models/gpt2/checkpoint:read_checkpoint")
+_read_checkpoint = Function("checkpoints/checkpoint:read_checkpoint")
 _read_json_object = Function("checkpoints/json_file:read_json_object")
 _require_regular = Function("checkpoints/regular_file:require_regular")
 _open_regular = Function("checkpoints/regular_file:open_regular")
@@ -16,25 +16,25 @@ _read_regular = Function("checkpoints/regular_file:read_regular")
 _read = Function("checkpoints/safetensors_file:StoredTensor.read")
 _read_all = Function("checkpoints/safetensors_file:read_all", "digest or flipped")
 _add = Function("checkpoints/safetensors_file:_add", "digest or flipped")
-_weight_shapes = Function("models/gpt2/weights:weight_shapes")
-_without_prefix_and_masks = Function("models/gpt2/weights:without_prefix_and_masks")
-_mask = Function("models/gpt2/weights:_MASK")
-_require_weights = Function("models/gpt2/weights:require_weights")
-_require_one_dtype = Function("models/gpt2/weights:_require_one_dtype")
-_with_first_names = Function("models/gpt2/config_file:_with_first_names")
-_config_file_config_of = Function("models/gpt2/config_file:config_of")
-_dropout = Function("models/gpt2/config_file:_dropout")
-_computed = Function("models/gpt2/config_file:_COMPUTED")
-_number = Function("models/gpt2/config_file:_number")
+_weight_shapes = Function("models/gpt2/checkpoint:weight_shapes")
+_without_prefix_and_masks = Function("models/gpt2/checkpoint:without_prefix_and_masks")
+_mask = Function("models/gpt2/checkpoint:_MASK")
+_require_weights = Function("checkpoints/weights:require_weights")
+_require_one_dtype = Function("checkpoints/weights:_require_one_dtype")
+_with_first_names = Function("models/gpt2/checkpoint:_with_first_names")
+_config_file_config_of = Function("models/gpt2/checkpoint:config_of")
+_dropout = Function("models/gpt2/checkpoint:_dropout")
+_computed = Function("models/gpt2/checkpoint:_COMPUTED")
+_number = Function("models/gpt2/checkpoint:_number")
 _hub_name = Function("checkpoints/folder:_HUB_NAME")
 _fetch = Function("checkpoints/folder:_fetch")
 _open_weights = Function("checkpoints/folder:open_weights")
 _shard = Function("checkpoints/folder:_SHARD")
 _read_places = Function("checkpoints/folder:_read_places")
-_is_tied = Function("models/gpt2/checkpoint:_is_tied")
-_checkpoint_config_of = Function("models/gpt2/checkpoint:_config_of")
-_from_pretrained = Function("models/gpt2/model:GPT2.from_pretrained")
-_write_checkpoint = Function("models/gpt2/checkpoint:write_checkpoint")
+_is_tied = Function("checkpoints/checkpoint:_is_tied")
+_checkpoint_config_of = Function("checkpoints/checkpoint:_config_of")
+_load = Function("checkpoints/checkpoint:load")
+_write_checkpoint = Function("checkpoints/checkpoint:write_checkpoint")
 _saving = Function("checkpoints/atomic_save:saving", "empty")
 _remove = Function("checkpoints/atomic_save:_remove", "left_is_removed or threads")
 _names_in = Function("checkpoints/atomic_save:_names_in")
@@ -61,7 +61,7 @@ _THE_PATH_AS_IT_WAS_GIVEN = _find_folder(
 )
 _THE_LAST_SHARD_ONLY = _open_shards("the last shard only", "|= found", "= found")
 _HEAD_NOT_COMPARED = _read_checkpoint(
-    "head not compared", "head is not None and not", "head is None and"
+    "head not compared", "if not _is_tied", "if False and _is_tied"
 )
 
 _JSON_FILE = (
@@ -107,8 +107,8 @@ _SAFETENSORS_FILE = (
     _open_tensors("headers of any length", "length > _LONGEST_HEADER", "False"),
     _open_tensors("the longest header refused", "> _LONGEST_HEADER", ">= _LONGEST_HEADER"),
     _open_tensors("length of the header read from the wrong end", '"little"', '"big"'),
-    _read_all("digest not compared", "digest.hexdigest() != remarks[DIGEST]", "False"),
-    _read_all("remarks not in the digest", "name != DIGEST}", "not name}"),
+    _read_all("digest not compared", "digest.hexdigest() != metadata[DIGEST]", "False"),
+    _read_all("metadata not in the digest", "name != DIGEST}", "not name}"),
     _read_all("digest in the order of the keys", "item[1].name", "item[0][::-1]"),
     _add("dtypes not in the digest", "str(tensor.dtype)", '""'),
     _add("shapes not in the digest", "list(tensor.shape)", "[]"),
@@ -154,7 +154,7 @@ _WEIGHTS = (
         "torch.Size(found).numel() == torch.Size(expected).numel():",
     ),
     _require_shape("transposed whatever the shape", "== expected[::-1]", "!= expected"),
-    Change("models/gpt2/weights:_DTYPES", "bfloat16 refused", ", torch.bfloat16", ""),
+    Change("checkpoints/weights:_DTYPES", "bfloat16 refused", ", torch.bfloat16", ""),
     _require_one_dtype("any dtype", "dtype not in _DTYPES", "not dtype"),
     _require_one_dtype("two dtypes", "dtype !=", "not"),
     _require_one_dtype(
@@ -166,7 +166,7 @@ _WEIGHTS = (
 
 _CONFIG_FILE = (
     Change(
-        "models/gpt2/config_file:_SECOND_NAMES",
+        "models/gpt2/checkpoint:_SECOND_NAMES",
         "width and positions exchanged",
         '"n_embd",\n    "max_position_embeddings": "n_positions"',
         '"n_positions",\n    "max_position_embeddings": "n_embd"',
@@ -185,7 +185,7 @@ _CONFIG_FILE = (
     _computed("GELU without the tanh", '"gelu_pytorch_tanh"', '"gelu_pytorch_tanh", "gelu"'),
     _computed("one name of the activation", ', "gelu_pytorch_tanh"', ","),
     Change(
-        "models/gpt2/config_file:_require_computed",
+        "models/gpt2/checkpoint:_require_computed",
         "1 is True",
         "type(value) is type(each) and ",
         "",
@@ -210,7 +210,7 @@ _CONFIG_FILE = (
         "{str(entries.get(name, 0.1)) for name in _DROPOUTS}",
     ),
     Change(
-        "models/gpt2/config_file:_size",
+        "models/gpt2/checkpoint:_size",
         "sizes of any length",
         "isinstance(value, int) and value >= 2**31",
         "value is None",
@@ -328,9 +328,11 @@ _FOLDER = (
 
 _CHECKPOINT = (
     _read_all("float32 whatever is stored", "read()", "read().float()", select="stored"),
-    _read_checkpoint("in the order of the file", ", _ in weight_shapes(config)", " in stored"),
-    _read_checkpoint("prefix and masks kept", "without_prefix_and_masks", "dict"),
-    _read_checkpoint("head not taken out", "pop(HEAD, None)", "get(HEAD)"),
+    _read_checkpoint(
+        "in the order of the file", ", _ in codec.weight_shapes(config)", " in stored"
+    ),
+    _read_checkpoint("prefix and masks kept", "codec.renamed", "dict"),
+    _read_checkpoint("head not taken out", "stored.pop(name)", "stored[name]"),
     _HEAD_NOT_COMPARED,
     _is_tied(
         "head nearly the same",
@@ -345,15 +347,15 @@ _CHECKPOINT = (
     ),
     _read_checkpoint(
         "weights read before they are checked",
-        "require_weights(stored, config, source)\n",
-        "read_all(stored, {}, source)\n        require_weights(stored, config, source)\n",
+        "require_weights(codec, stored, config, source)\n",
+        "read_all(stored, {}, source)\n        require_weights(codec, stored, config, source)\n",
     ),
     _read_checkpoint(
-        "weights not checked", "        require_weights(stored, config, source)\n", ""
+        "weights not checked", "        require_weights(codec, stored, config, source)\n", ""
     ),
     _checkpoint_config_of("sizes looked for in another file", "/ CONFIG", "/ CONFIG.upper()"),
-    _from_pretrained("left in training mode", ".eval()", ""),
-    _from_pretrained(
+    _load("left in training mode", ".eval()", ""),
+    _load(
         "weights copied into float32",
         "load_state_dict(weights, assign=True)",
         "to_empty(device='cpu').load_state_dict(weights)",
@@ -361,7 +363,7 @@ _CHECKPOINT = (
     # Writing
     _write_checkpoint(
         "weights not checked before they are written",
-        '    require_weights(weights, config, "weights")\n',
+        '    require_weights(codec, weights, config, "weights")\n',
         "",
     ),
     _write_checkpoint(
@@ -374,7 +376,7 @@ _CHECKPOINT = (
         "require_weights",
         "Path(folder).mkdir(exist_ok=True)\n    require_weights",
     ),
-    _write_checkpoint("keys without the prefix", "PREFIX + ", ""),
+    _write_checkpoint("keys without the prefix", "codec.prefix + ", ""),
     _write_checkpoint("no format named", '"format": "pt", ', ""),
     _write_checkpoint("no config in the weights", ", CONFIG: text", ""),
     _write_checkpoint(
@@ -393,7 +395,7 @@ _CHECKPOINT = (
     _checkpoint_config_of("the config beside the weights is needed", "is None or beside ==", "=="),
     _checkpoint_config_of("any config that was left counts", "== config ", ""),
     _checkpoint_config_of("all sizes in the error", " if a != b", ""),
-    Change("models/gpt2/checkpoint:_open", "read only once", "PAUSES[-1]", "PAUSES[0]"),
+    Change("checkpoints/checkpoint:_open", "read only once", "PAUSES[-1]", "PAUSES[0]"),
     _checkpoint_config_of("weights that were replaced not noticed", "are_in_place()", "opened"),
     _EPSILON_NOT_WRITTEN,
     _THE_PATH_AS_IT_WAS_GIVEN,
@@ -458,12 +460,12 @@ _MUTATIONS = (
 
 CHECKPOINTS = {
     "checkpoints/atomic_save": _ASIDE,
-    "models/gpt2/checkpoint": _CHECKPOINT,
-    "models/gpt2/config_file": _CONFIG_FILE,
+    "checkpoints/checkpoint": _CHECKPOINT,
+    "models/gpt2/checkpoint": _CONFIG_FILE,
     "checkpoints/folder": _FOLDER,
     "checkpoints/json_file": _JSON_FILE,
     "models/gpt2/mutations": _MUTATIONS,
     "checkpoints/regular_file": _REGULAR_FILE,
     "checkpoints/safetensors_file": _SAFETENSORS_FILE,
-    "models/gpt2/weights": _WEIGHTS,
+    "checkpoints/weights": _WEIGHTS,
 }

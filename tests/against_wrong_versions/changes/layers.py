@@ -3,13 +3,13 @@
 from tests.against_wrong_versions.wrongs import Change, Function
 
 _gelu = Function("feed_forward/activations:gelu")
-_causal_self_attention = Function("models/gpt2/attention:CausalSelfAttention.forward")
+_causal_attention = Function("attention/causal:causal_attention")
 _rmsnorm_init = Function("norms/rms_norm:RMSNorm.__init__")
 _transformer_encoder_layer = Function("blocks/encoder:TransformerEncoderLayer.forward")
 _fused_attention = Function("attention/kernel:fused_attention")
 _key_value_cache_init = Function("attention/cache:KeyValueCache.__init__")
 _require_caches = Function("attention/cache:require_caches")
-_last_hidden_state = Function("models/gpt2/model:GPT2.last_hidden_state")
+_all_grown_or_none = Function("attention/cache:all_grown_or_none")
 _reset_parameters = Function("models/gpt2/model:GPT2.reset_parameters")
 _batch_norm1d = Function("norms/batch_norm:BatchNorm1d.forward")
 _append = Function("attention/cache:KeyValueCache.append")
@@ -66,12 +66,12 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         ),
     ),
     "models/gpt2/attention": (
-        _causal_self_attention(
-            "the kernel's own mask after a past", "cache.mask(x.shape[-2]), False", "None, True"
+        _causal_attention(
+            "the kernel's own mask after a past", "cache.mask(seq), False", "None, True"
         ),
-        _causal_self_attention(
+        _causal_attention(
             "no mask where there is a past",
-            "mask, is_causal = cache.mask(x.shape[-2]),",
+            "mask, is_causal = cache.mask(seq),",
             "is_causal =",
         ),
     ),
@@ -183,12 +183,12 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "ln_f(x)",
             "ln_f(x - x.mean(dim=0))",
         ),
-        Change("models/gpt2/model:GPT2.loss", "int64 only", ".long()", ""),
+        Change("generation/loss:next_token_loss", "int64 only", ".long()", ""),
         Change(
-            "models/gpt2/model:GPT2._embed",
+            "generation/decoder:embedded",
             "view of strides",
-            "wte(ids)",
-            "wte(ids.view(ids.numel()).view(ids.shape))",
+            "table(ids)",
+            "table(ids.view(ids.numel()).view(ids.shape))",
         ),
         _key_value_cache_init(
             "sizes not checked",
@@ -207,8 +207,8 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         _require_caches(
             "keys written by hand belong to all blocks", "0 or cache.block is None", "0"
         ),
-        _last_hidden_state("grown up to the block that refused", "cache.length = past", "pass"),
-        _last_hidden_state("grown after an interrupt", "BaseException", "Exception"),
+        _all_grown_or_none("grown up to the block that refused", "cache.length = length", "pass"),
+        _all_grown_or_none("grown after an interrupt", "BaseException", "Exception"),
         _reset_parameters("matrices left as they are", "Conv1D | nn", "nn"),
         _reset_parameters("gains left as they are", " | nn.LayerNorm", ""),
         _reset_parameters("embeddings left as they are", "        self._initialize()\n", ""),
@@ -351,7 +351,8 @@ LAYERS: dict[str, tuple[Change, ...]] = {
             "self.weight",
             "next(self.parameters()).reshape(self.in_features, self.out_features)",
         ),
-        _causal_self_attention(
+        Change(
+            "models/gpt2/attention:CausalSelfAttention.forward",
             "projected by its weight",
             "self.c_attn(x)",
             "(x @ self.c_attn.weight + self.c_attn.bias)",

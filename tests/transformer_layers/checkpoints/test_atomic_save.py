@@ -6,6 +6,7 @@ import os
 import re
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.transformer_layers.checkpoints.savers import (
     stepped,
 )
 from transformer_layers import GPT2Config
+from transformer_layers.checkpoints import checkpoint
 from transformer_layers.checkpoints.atomic_save import (
     CHECKPOINT,
     TOKENIZER,
@@ -26,8 +28,10 @@ from transformer_layers.checkpoints.atomic_save import (
     require_named,
     saving,
 )
-from transformer_layers.models.gpt2.checkpoint import read_checkpoint, write_checkpoint
-from transformer_layers.models.gpt2.weights import weight_shapes
+from transformer_layers.models.gpt2.checkpoint import CODEC, weight_shapes
+
+read_checkpoint = partial(checkpoint.read_checkpoint, CODEC)
+write_checkpoint = partial(checkpoint.write_checkpoint, CODEC)
 
 # The weights of one fit the config of the other: only the heads and the epsilon differ.
 CONFIGS = [

@@ -297,7 +297,7 @@ def test_refuses_pickle_files_and_says_how_to_convert_them(tmp_path, name):
     (tmp_path / name).write_bytes(b"not looked at")
     message = (
         f"{tmp_path}: {name} is a pickle file, which can run any code when it is read; where you "
-        "trust it, let transformers convert it: GPT2LMHeadModel.from_pretrained(old)"
+        "trust it, let transformers convert it: AutoModelForCausalLM.from_pretrained(old)"
         ".save_pretrained(new)"
     )
     refused(tmp_path, ValueError, message)

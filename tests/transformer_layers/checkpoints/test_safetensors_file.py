@@ -186,24 +186,24 @@ TENSORS = {
 
 
 def found_in(path):
-    with open_tensors(path) as (stored, remarks):
-        return read_all(stored, remarks, path), remarks
+    with open_tensors(path) as (stored, metadata):
+        return read_all(stored, metadata, path), metadata
 
 
 def test_what_is_written_is_read_with_its_digest(tmp_path):
     path = tmp_path / "a.safetensors"
     safetensors_file.write_tensors(path, TENSORS, {"run": "7"})
-    tensors, remarks = found_in(path)
+    tensors, metadata = found_in(path)
     assert tensors.keys() == TENSORS.keys()
     for name, tensor in TENSORS.items():
         assert tensors[name].dtype == tensor.dtype
         assert torch.equal(tensors[name], tensor)
-    # By hand: the other remarks, and each tensor's name, dtype, shape and bytes.
+    # By hand: the other metadata, and each tensor's name, dtype, shape and bytes.
     content = b'[["run", "7"]]'
     content += b'["a", "torch.float32", [3]]' + struct.pack("<3f", 3.0, -0.5, 7.0)
     content += b'["b", "torch.bfloat16", [1, 3]]' + bytes.fromhex("c03f 00c0 803e")
     content += b'["none", "torch.float32", [0, 2]]'
-    assert remarks == {"run": "7", "sha256": hashlib.sha256(content).hexdigest()}
+    assert metadata == {"run": "7", "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def test_a_flipped_bit_of_any_byte_is_refused_or_changes_nothing(tmp_path):
@@ -233,21 +233,21 @@ def test_a_flipped_bit_of_any_byte_is_refused_or_changes_nothing(tmp_path):
 def test_the_error_of_a_digest_names_file_and_remedy(tmp_path):
     path = tmp_path / "a.safetensors"
     safetensors_file.write_tensors(path, TENSORS, {})
-    (_, remarks), content = found_in(path), bytearray(path.read_bytes())
+    (_, metadata), content = found_in(path), bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(ValueError, match="damaged: what it holds has the SHA-256 ") as caught:
         found_in(path)
     assert str(caught.value).startswith(f"{path}: damaged")
-    assert shown(remarks["sha256"]) in str(caught.value)
+    assert shown(metadata["sha256"]) in str(caught.value)
     assert str(caught.value).endswith(
-        "; copy it again. If it was changed on purpose, take the remark 'sha256' out of its header"
+        "; copy it again. If it was changed on purpose, take the metadata 'sha256' out of its header"
     )
 
 
 def test_tensors_that_are_written_again_elsewhere_keep_their_digest(tmp_path):
     path = tmp_path / "a.safetensors"
     safetensors_file.write_tensors(path, TENSORS, {"run": "7"})
-    tensors, remarks = found_in(path)
-    save_file(tensors, path, remarks)  # in another order
+    tensors, metadata = found_in(path)
+    save_file(tensors, path, metadata)  # in another order
     assert found_in(path)[0].keys() == TENSORS.keys()

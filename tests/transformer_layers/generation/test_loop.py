@@ -368,7 +368,7 @@ def test_up_to_the_last_position():
 def test_past_the_last_position_nothing_is_computed(seq, new):
     model, calls = random_model(), []
     model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
-    message = f"the model has n_positions = 17 positions, got a sequence of {seq + new}"
+    message = f"the model has 17 positions, got a sequence of {seq + new}"
     with pytest.raises(ValueError, match=message):
         model.generate(random_ids(2, seq), new)
     assert calls == []
@@ -548,7 +548,7 @@ def test_prompts_of_different_lengths_up_to_the_last_position():
     model = random_model()
     prompts = [random_ids(1, 2)[0], random_ids(1, 7)[0]]
     assert [len(each) for each in model.generate(prompts, N_POSITIONS - 7)] == [12, N_POSITIONS]
-    with pytest.raises(ValueError, match="n_positions = 17 positions, got a sequence of 18"):
+    with pytest.raises(ValueError, match="17 positions, got a sequence of 18"):
         model.generate(prompts, N_POSITIONS - 6)
 
 

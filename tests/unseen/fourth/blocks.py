@@ -9,6 +9,7 @@ from torch import Tensor, nn
 import transformer_layers
 from tests.unseen.definitions import unseen
 from transformer_layers import KeyValueCache, next_token_distribution
+from transformer_layers.generation.decoder import require_room, require_tokens
 from transformer_layers.generation.evaluation import in_evaluation
 from transformer_layers.generation.loop import as_batch, new_tokens, require_stops
 from transformer_layers.generation.sampling import next_token, require_sampling
@@ -118,8 +119,8 @@ class NucleusBelowItsShare(transformer_layers.GPT2):
         require_sampling(temperature, top_k, top_p)
         stops = require_stops(eos_token, self.config.vocab_size)
         total = batch.shape[1] + max_new_tokens
-        self._require_room(total)
-        self._require_tokens(batch)
+        require_room(self, total)
+        require_tokens(batch, self.vocab_size)
         caches = self.new_caches(batch.shape[0], total, padding)
         model = in_evaluation(self)
 

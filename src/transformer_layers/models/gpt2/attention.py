@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_layers.attention.cache import KeyValueCache
+from transformer_layers.attention.causal import causal_attention
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.inputs import require_heads, require_sequences
-from transformer_layers.attention.kernel import fused_attention
 from transformer_layers.models.gpt2.conv1d import Conv1D
 from transformer_layers.regularization.dropout import Dropout
 from transformer_layers.validation import require_probability
@@ -102,14 +102,8 @@ class CausalSelfAttention(nn.Module):
         require_sequences(self.d_model, x=x)  # c_attn says which dtype it takes
         projections = self.c_attn(x).chunk(3, dim=-1)
         query, key, value = (split_heads(each, self.num_heads) for each in projections)
-        mask, is_causal = None, True
-        if cache is not None:
-            begun = cache.length > 0
-            key, value = cache.append(key, value)
-            if begun or cache.padding is not None:  # the kernel's own mask is that of no cache
-                mask, is_causal = cache.mask(x.shape[-2]), False
         p = self.dropout.p if self.training else 0.0
-        output = fused_attention(query, key, value, mask, is_causal, dropout_p=p)
+        output = causal_attention(query, key, value, cache, dropout_p=p)
         return self.dropout(self.c_proj(merge_heads(output)))
 
     def extra_repr(self) -> str:

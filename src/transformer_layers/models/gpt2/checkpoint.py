@@ -1,166 +1,218 @@
-"""Reading and writing of published checkpoints."""
+"""How the checkpoints of GPT-2 are written: the sizes, and the keys and shapes of the weights."""
 
-import dataclasses
-import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
-from transformer_layers.checkpoints.atomic_save import CHECKPOINT, PAUSES, left_behind, saving
-from transformer_layers.checkpoints.folder import (
-    CONFIG,
-    WEIGHTS,
-    StoredWeights,
-    find_folder,
-    open_weights,
-)
-from transformer_layers.checkpoints.json_file import parse_json_object
-from transformer_layers.checkpoints.safetensors_file import (
-    StoredTensor,
-    read_all,
-    write_tensors,
-)
+from transformer_layers.checkpoints.codec import Codec
+from transformer_layers.checkpoints.json_file import shown
 from transformer_layers.models.gpt2.config import GPT2Config
-from transformer_layers.models.gpt2.config_file import config_of, config_text, read_config
-from transformer_layers.models.gpt2.weights import (
-    HEAD,
-    PREFIX,
-    require_weights,
-    weight_shapes,
-    without_prefix_and_masks,
-)
+
+PREFIX = "transformer."
+HEAD = "lm_head.weight"
+
+_MASK = re.compile(r"h\.[0-9]+\.attn\.(masked_)?bias")
+_SIZES = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
+_DROPOUTS = ("embd_pdrop", "attn_pdrop", "resid_pdrop")
+
+# The names that transformers has for the sizes of all models. It takes them for these, too.
+_SECOND_NAMES = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+}
+
+# Options that change what a GPT-2 computes, and the values for which it is what ours computes.
+_COMPUTED: dict[str, tuple[object, ...]] = {
+    "activation_function": ("gelu_new", "gelu_pytorch_tanh"),
+    "scale_attn_weights": (True,),
+    "scale_attn_by_inverse_layer_idx": (False,),
+    "reorder_and_upcast_attn": (False,),
+    "add_cross_attention": (False,),
+    "tie_word_embeddings": (True,),
+    "pruned_heads": ({}, None),
+    "quantization_config": (None,),
+}
+
+_T = TypeVar("_T")
 
 
-def read_checkpoint(
-    name_or_folder: str | os.PathLike[str], *, revision: str | None = None
-) -> tuple[GPT2Config, dict[str, Tensor]]:
-    """Reads the sizes and the weights of a GPT-2.
+def config_of(entries: dict[str, Any], path: Path) -> GPT2Config:
+    """Takes the sizes out of a config, and refuses what :class:`GPT2` does not compute.
 
-    Names, shapes and dtypes are checked before the first weight is read, and a head's values when
-    all are, so that there is either a whole model or an error. Each weight is read once, into
-    memory of its own.
-
-    A file of weights that :func:`write_checkpoint` wrote has its config and a digest in its header:
-    another `config.json` beside it is refused, and so are other weights than were written. While a
-    process saves there, what is read is the model from before or the one that it saves.
+    A size, a dropout or an epsilon that is left out has the default of `transformers.GPT2Config`,
+    which is that of :class:`GPT2Config`. Keys that change no result are ignored.
 
     Args:
-        name_or_folder: A folder with `config.json` and `model.safetensors`, or the latter's parts
-            and `model.safetensors.index.json`; or a name on the Hugging Face hub.
-        revision: The branch, the tag or the commit on the hub; its main branch if not given.
+        entries: What `config.json` holds.
+        path: The file that they come from, for the error.
 
     Returns:
-        The sizes, and the weights by :class:`GPT2`'s keys, in the dtype that they are stored in.
+        The sizes.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        OSError: If a file cannot be opened.
-        TypeError: If `revision` is no str.
-        ValueError: If the files are damaged, do not belong together, or are not those of a GPT-2
-            that :class:`GPT2` computes; or if a folder is to have a revision.
+        ValueError: If they are not the config of a GPT-2, or of one with other options.
     """
-    with _open(find_folder(name_or_folder, revision=revision)) as (config, found):
-        source = found.source
-        stored = without_prefix_and_masks(found.tensors)
-        head = stored.pop(HEAD, None)
-        require_weights(stored, config, source)
-        wanted = {key: stored[key] for key, _ in weight_shapes(config)}
-        weights = read_all(wanted, found.remarks, source)
-        if head is not None and not _is_tied(head, weights["wte.weight"]):
-            raise ValueError(
-                f"{source}: {HEAD} is not the same as wte.weight, and GPT2 has no weight for a "
-                "head of its own"
-            )
-    return config, weights
+    entries = _with_first_names(entries, path)
+    if entries.get("model_type") != "gpt2":
+        raise ValueError(
+            f"{path}: model_type must be 'gpt2', got {shown(entries.get('model_type'))}: "
+            "these are the weights of another model"
+        )
+    try:
+        config = GPT2Config(
+            **{name: _size(name, entries[name]) for name in _SIZES if name in entries},
+            dropout=_dropout(entries),
+            layer_norm_epsilon=_number("layer_norm_epsilon", entries, 1e-5),
+        )
+        computed = {**_COMPUTED, "n_inner": (None, 4 * config.n_embd)}
+        for name, values in computed.items():
+            if name in entries:
+                _require_computed(name, entries[name], values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    return config
 
 
-def write_checkpoint(
-    folder: str | os.PathLike[str], config: GPT2Config, weights: dict[str, Tensor]
-) -> None:
-    """Writes what :func:`read_checkpoint` and `transformers.GPT2LMHeadModel` read.
+def config_text(config: GPT2Config, dtype: torch.dtype) -> str:
+    """The `config.json` of which `transformers.GPT2LMHeadModel` makes the same model.
 
-    Both files are written whole under other names before they take their own, the weights first, so
-    that what goes wrong in writing leaves what was there.
+    The two tokens that begin and end a text are those of GPT-2's own vocabulary where that is the
+    vocabulary, and none elsewhere.
 
     Args:
-        folder: Where `config.json` and `model.safetensors` are written; made if needed.
         config: The sizes.
-        weights: The weights by :class:`GPT2`'s keys, of one floating dtype.
+        dtype: That of the weights.
 
-    Raises:
-        OSError: If a file cannot be written.
-        ValueError: If the weights are not those of a GPT-2 of these sizes, or on the meta device,
-            or `folder` is the empty text.
+    Returns:
+        What the file is to hold.
     """
-    require_weights(weights, config, "weights")
-    if any(weight.is_meta for weight in weights.values()):
-        raise ValueError("weights: on the meta device there are no values to write")
-    text = config_text(config, weights["wte.weight"].dtype)
-    stored = {PREFIX + key: weight for key, weight in weights.items()}
-    with saving(folder, CHECKPOINT) as unfinished:
-        # Of the remarks, transformers needs the format.
-        write_tensors(unfinished / WEIGHTS, stored, {"format": "pt", CONFIG: text})
-        (unfinished / CONFIG).write_text(text, encoding="utf-8")
+    end_of_text = 50256 if config.vocab_size == 50257 else None
+    entries = {
+        "activation_function": "gelu_new",
+        "architectures": ["GPT2LMHeadModel"],
+        **dict.fromkeys(_DROPOUTS, config.dropout),
+        "bos_token_id": end_of_text,
+        "dtype": str(dtype).removeprefix("torch."),
+        "eos_token_id": end_of_text,
+        "layer_norm_epsilon": config.layer_norm_epsilon,
+        "model_type": "gpt2",
+        **{name: getattr(config, name) for name in _SIZES},
+    }
+    return json.dumps(entries, indent=2, sort_keys=True) + "\n"
 
 
-class _MixedFilesError(ValueError):
-    """Files that do not belong together, for good or while another process saves."""
+def weight_shapes(config: GPT2Config) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The key and the shape of each weight, in the order of :class:`GPT2`'s state dict.
+
+    Args:
+        config: The sizes.
+
+    Yields:
+        Key and shape.
+    """
+    d = config.n_embd
+    block = {
+        "ln_1.weight": (d,),
+        "ln_1.bias": (d,),
+        "attn.c_attn.weight": (d, 3 * d),
+        "attn.c_attn.bias": (3 * d,),
+        "attn.c_proj.weight": (d, d),
+        "attn.c_proj.bias": (d,),
+        "ln_2.weight": (d,),
+        "ln_2.bias": (d,),
+        "mlp.c_fc.weight": (d, 4 * d),
+        "mlp.c_fc.bias": (4 * d,),
+        "mlp.c_proj.weight": (4 * d, d),
+        "mlp.c_proj.bias": (d,),
+    }
+    yield "wte.weight", (config.vocab_size, d)
+    yield "wpe.weight", (config.n_positions, d)
+    for i in range(config.n_layer):
+        for name, shape in block.items():
+            yield f"h.{i}.{name}", shape
+    yield "ln_f.weight", (d,)
+    yield "ln_f.bias", (d,)
 
 
-@contextmanager
-def _open(folder: Path) -> Iterator[tuple[GPT2Config, StoredWeights]]:
-    """Opens the weights and finds their config."""
-    for pause in PAUSES:
-        with open_weights(folder) as stored:
-            try:
-                config = _config_of(stored, folder)
-            except _MixedFilesError as error:
-                if pause == PAUSES[-1]:
-                    raise ValueError(str(error)) from None
-            else:
-                yield config, stored
-                return
-        time.sleep(pause)
+def without_prefix_and_masks(stored: Mapping[str, _T]) -> dict[str, _T]:
+    """Renames what a file holds to :class:`GPT2`'s keys.
+
+    A file of `transformers.GPT2LMHeadModel` has `transformer.` before every key but the head's, a
+    file of `GPT2Model` has not. Older ones have each block's causal mask among the weights, as
+    `attn.bias` and `attn.masked_bias`; it is left out.
+
+    Args:
+        stored: What the file holds, by its keys.
+
+    Returns:
+        The same, by ours.
+    """
+    if all(key.startswith(PREFIX) or key == HEAD for key in stored):
+        # A head with the prefix stays as it is: there would be two of one name.
+        stored = {
+            key if key == PREFIX + HEAD else key.removeprefix(PREFIX): value
+            for key, value in stored.items()
+        }
+    return {key: value for key, value in stored.items() if not _MASK.fullmatch(key)}
 
 
-def _config_of(stored: StoredWeights, folder: Path) -> GPT2Config:
-    """The config that the weights hold, if it is that beside them; the latter if they hold none."""
-    path = folder / CONFIG
-    if CONFIG not in stored.remarks:
-        config = read_config(path)
-        if not stored.are_in_place():
-            raise _MixedFilesError(f"{stored.source}: was replaced while it was read; try again")
-        return config
-    entries = parse_json_object(stored.remarks[CONFIG].encode(), stored.source)
-    config = config_of(entries, stored.source)
-    beside = _config_in(path)
-    if beside is None or beside == config:
-        return config
-    if any(_config_in(left) == config for left in left_behind(folder, CHECKPOINT)):
-        return config
-    sizes = [
-        (each.name, getattr(beside, each.name), getattr(config, each.name))
-        for each in dataclasses.fields(config)
-    ]
-    differing = ", ".join(f"{name} is {a}, not {b}" for name, a, b in sizes if a != b)
-    raise _MixedFilesError(
-        f"{path}: not the config that {stored.source.name} was saved with: {differing}. If the "
-        f"weights are the right ones, remove {CONFIG}; they hold theirs"
-    )
+def _with_first_names(entries: dict[str, Any], path: Path) -> dict[str, Any]:
+    for second, first in _SECOND_NAMES.items():
+        if second in entries and first in entries:
+            raise ValueError(f"{path}: {second} is another name of {first}; keep one of them")
+    return {_SECOND_NAMES.get(name, name): value for name, value in entries.items()}
 
 
-def _config_in(path: Path) -> GPT2Config | None:
-    try:
-        return read_config(path)
-    except FileNotFoundError:
-        return None
+def _size(name: str, value: object) -> Any:
+    # GPT2Config refuses what is no int and what is too small.
+    if isinstance(value, int) and value >= 2**31:
+        raise ValueError(f"{name} must be below 2**31, got {shown(value)}")
+    return value
 
 
-def _is_tied(head: StoredTensor, embedding: Tensor) -> bool:
-    if (head.dtype, head.shape) != (embedding.dtype, tuple(embedding.shape)):
-        return False
-    return torch.equal(head.read().view(torch.uint8), embedding.view(torch.uint8))  # NaN too
+def _number(name: str, entries: dict[str, Any], default: float) -> float:
+    value = entries.get(name, default)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:
+        raise ValueError(f"{name} must be a finite number, got {shown(value)}")
+    return float(value)
+
+
+def _dropout(entries: dict[str, Any]) -> float:
+    shares = {name: _number(name, entries, 0.1) for name in _DROPOUTS}
+    if len(set(shares.values())) != 1:
+        found = ", ".join(f"{name} = {share}" for name, share in shares.items())
+        raise ValueError(
+            f"{found}, and GPT2 has one dropout for all its places; make them equal, to any value "
+            "if you will not train the model"
+        )
+    return shares["embd_pdrop"]
+
+
+def _require_computed(name: str, value: object, values: tuple[object, ...]) -> None:
+    if not any(type(value) is type(each) and value == each for each in values):
+        computed = " or ".join(map(repr, values))
+        raise ValueError(
+            f"{name} is {shown(value)}, which changes what the model computes, and GPT2 "
+            f"computes it for {computed} only"
+        )
+
+
+CODEC = Codec(
+    model_type="gpt2",
+    config_of=config_of,
+    config_text=config_text,
+    weight_shapes=weight_shapes,
+    renamed=without_prefix_and_masks,
+    prefix=PREFIX,
+    tied={HEAD: "wte.weight"},
+    described=lambda config: f"GPT-2 of n_layer = {config.n_layer}",
+    layout="GPT-2 stores (in, out), torch.nn.Linear (out, in)",
+)

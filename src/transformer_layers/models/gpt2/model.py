@@ -2,27 +2,21 @@
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer_layers.attention.cache import KeyValueCache, require_caches
-from transformer_layers.generation.evaluation import in_evaluation
-from transformer_layers.generation.loop import as_batch, new_tokens, require_stops, up_to_stop
-from transformer_layers.generation.sampling import next_token, require_sampling
+from transformer_layers.attention.cache import KeyValueCache, all_grown_or_none, next_positions
+from transformer_layers.generation import loop
+from transformer_layers.generation.decoder import embedded, require_ids
+from transformer_layers.generation.loss import next_token_loss
 from transformer_layers.models.gpt2.block import GPT2Block
 from transformer_layers.models.gpt2.config import GPT2Config
 from transformer_layers.models.gpt2.conv1d import Conv1D
-from transformer_layers.precision import at_least_float32, autocast_dtype
 from transformer_layers.regularization.dropout import Dropout
-from transformer_layers.validation import require_integers, require_size
-
-# One tensor for prompts of the same length, a list of tensors for those of different lengths.
-Prompts = TypeVar("Prompts", Tensor, list[Tensor])
 
 
 class GPT2(nn.Module):
@@ -89,6 +83,16 @@ class GPT2(nn.Module):
         self.to(dtype=dtype)
         self._initialize()
 
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens in the vocabulary."""
+        return self.config.vocab_size
+
+    @property
+    def max_seq(self) -> int:
+        """Longest sequence, in tokens."""
+        return self.config.n_positions
+
     def reset_parameters(self) -> None:
         """Draws all weights anew, as at construction; for a model that was made on the meta device.
 
@@ -153,16 +157,9 @@ class GPT2(nn.Module):
             TypeError: As :meth:`forward`.
             ValueError: As :meth:`forward`.
         """
-        past = self._past(ids, caches)
-        positions = torch.arange(past, past + ids.shape[-1], device=ids.device)
-        if caches and caches[0].padding is not None:
-            positions = (positions - caches[0].padding[:, None]).clamp(min=0)
-        try:
-            return self._last_hidden_state(ids, positions, caches)
-        except BaseException:  # all caches have grown, or none, also after an interrupt
-            for cache in caches or ():
-                cache.length = past
-            raise
+        require_ids(self, ids, caches, len(self.h))
+        positions = next_positions(ids.shape[-1], caches[0] if caches else None, ids.device)
+        return all_grown_or_none(caches, lambda: self._last_hidden_state(ids, positions, caches))
 
     def _last_hidden_state(
         self, ids: Tensor, positions: Tensor, caches: Sequence[KeyValueCache] | None
@@ -185,152 +182,9 @@ class GPT2(nn.Module):
         """
         return nn.functional.linear(hidden_state, self.wte.weight)
 
-    def loss(self, ids: Int[Tensor, "*batch seq"]) -> Float[Tensor, ""]:
-        r"""Mean cross-entropy of each token after the first, given those before it, in nats.
-
-        .. math::
-            L = -\frac{1}{B (S - 1)} \sum_b \sum_{s=1}^{S-1} \log p(\mathrm{ids}_{b, s+1}
-            \mid \mathrm{ids}_{b, 1}, \dots, \mathrm{ids}_{b, s})
-
-        The logits at a position are held against the token at the next one. float16 and bfloat16
-        logits are summed up in float32.
-
-        Args:
-            ids: Tokens, int64 or int32 of shape `(..., seq)`; seq is at most `n_positions + 1`.
-
-        Returns:
-            A scalar.
-
-        Raises:
-            TypeError: If `ids` are not int64 or int32.
-            ValueError: If there is nothing to predict, a sequence is too long, or an id is not in
-                the vocabulary.
-        """
-        require_integers("ids", ids)
-        if ids.ndim == 0 or ids.shape[-1] < 2 or ids.numel() == 0:
-            raise ValueError(
-                "ids must hold a sequence of two tokens or more, so that there is one to predict; "
-                f"got shape {tuple(ids.shape)}"
-            )
-        scores = at_least_float32(self(ids[..., :-1]))
-        self._embed(ids[..., -1])  # looks them up too: cross_entropy would leave out a -100
-        following = ids[..., 1:].flatten().long()
-        return nn.functional.cross_entropy(scores.flatten(0, -2), following)
-
-    def generate(
-        self,
-        ids: Prompts,
-        max_new_tokens: int,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        generator: torch.Generator | None = None,
-        eos_token: int | Sequence[int] | None = None,
-    ) -> Prompts:
-        """Continues each prompt, one token at a time.
-
-        The keys and values of earlier positions are kept, so that each step after the first
-        computes one position. Dropout is off, whatever the model's mode, which stays as it is.
-
-        Prompts of different lengths are a list of tensors. They are computed as one batch, in which
-        the shorter ones have padding in front: nothing attends to it, and a prompt's positions are
-        counted from its own first token. So greedy tokens are those of each prompt by itself.
-
-        Args:
-            ids: The prompts, int64 or int32: a tensor of shape `(batch, seq)`, or a list of tensors
-                of shape `(seq,)`, each with its own length.
-            max_new_tokens: Number of tokens to add at most.
-            temperature: What the logits are divided by before a token is drawn; 0 takes the most
-                likely token.
-            top_k: If given, tokens are drawn from the `top_k` most likely ones.
-            top_p: If given, tokens are drawn from the fewest most likely ones whose probabilities
-                sum to `top_p` or more; after `top_k`.
-            generator: Source of the draws; torch's global one if not given.
-            eos_token: If given, the token, or the tokens, of which the first new one ends a
-                sequence, and is its last.
-
-        Returns:
-            The prompts with their new tokens. Those of a tensor are of shape
-            `(batch, seq + max_new_tokens)`, or shorter if all sequences have ended before; one that
-            ends before others is filled up with `eos_token`, the first of several. Those of a list
-            are a list of tensors, without filling.
-
-        Raises:
-            TypeError: If `ids` are not int64 or int32, or a count or a token is no int.
-            ValueError: If a shape does not fit, a prompt holds no position, the result could be
-                longer than `n_positions`, an id is not in the vocabulary, an option is out of
-                range, or the highest logit is not finite.
-
-        Examples:
-            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
-            >>> model = GPT2(config)
-            >>> model.generate(torch.tensor([[3, 14], [15, 9]]), max_new_tokens=5).shape
-            torch.Size([2, 7])
-            >>> prompts = [torch.tensor([3, 14, 15]), torch.tensor([9])]
-            >>> [len(each) for each in model.generate(prompts, max_new_tokens=5)]
-            [8, 6]
-        """
-        stream = self.stream(ids, max_new_tokens, temperature, top_k, top_p, generator, eos_token)
-        steps: list[Tensor] = [new[:, None] for new in stream]
-        if isinstance(ids, Tensor):
-            return torch.cat([ids, *steps], dim=1)
-        if not steps:
-            return [prompt.clone() for prompt in ids]
-        stops = require_stops(eos_token, self.config.vocab_size)
-        rows = zip(ids, torch.cat(steps, dim=1), strict=True)
-        return [torch.cat([prompt, up_to_stop(new, stops)]) for prompt, new in rows]
-
-    def stream(
-        self,
-        ids: Int[Tensor, "batch seq"] | list[Int[Tensor, " _"]],
-        max_new_tokens: int,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        generator: torch.Generator | None = None,
-        eos_token: int | Sequence[int] | None = None,
-    ) -> Iterator[Int[Tensor, " batch"]]:
-        """Yields the new tokens of :meth:`generate`, each as soon as it is chosen.
-
-        Args:
-            ids: See :meth:`generate`, as for all arguments and errors. The errors of arguments come
-                with the call, not with the first token.
-            max_new_tokens: See there.
-            temperature: See there.
-            top_k: See there.
-            top_p: See there.
-            generator: See there.
-            eos_token: See there.
-
-        Returns:
-            An iterator over tensors of shape `(batch,)`, a token for each prompt. A sequence that
-            has ended goes on with `eos_token`, until all have.
-
-        Examples:
-            >>> config = GPT2Config(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
-            >>> model = GPT2(config)
-            >>> for tokens in model.stream(torch.tensor([[3, 14]]), max_new_tokens=2):
-            ...     print(tokens.shape)
-            torch.Size([1])
-            torch.Size([1])
-        """
-        batch, padding = as_batch(ids)
-        require_size("max_new_tokens", max_new_tokens, minimum=0)
-        require_sampling(temperature, top_k, top_p)
-        stops = require_stops(eos_token, self.config.vocab_size)
-        total = batch.shape[1] + max_new_tokens
-        self._require_room(total)
-        self._require_tokens(batch)
-        caches = self.new_caches(batch.shape[0], total, padding)
-        model = in_evaluation(self)
-
-        def read(new: Tensor) -> Tensor:
-            return model.logits(model.last_hidden_state(new, caches)[:, -1])
-
-        def choose(logits: Tensor) -> Tensor:
-            return next_token(logits, temperature, top_k, top_p, generator)
-
-        return new_tokens(read, choose, batch, max_new_tokens, stops)
+    loss = next_token_loss
+    generate = loop.generate
+    stream = loop.stream
 
     def new_caches(
         self, batch: int, max_seq: int, padding: Int[Tensor, " batch"] | None = None
@@ -351,14 +205,9 @@ class GPT2(nn.Module):
             TypeError: If a size is not an int.
             ValueError: If a size is negative, or `padding` of another shape.
         """
-        weight, heads = self.wte.weight, self.config.n_head
-        d_k, dtype = self.config.n_embd // heads, autocast_dtype(weight)
-        return [
-            KeyValueCache(
-                batch, heads, max_seq, d_k, dtype=dtype, device=weight.device, padding=padding
-            )
-            for _ in self.h
-        ]
+        d_k = self.config.n_embd // self.config.n_head
+        sizes = (batch, self.config.n_head, max_seq, d_k)
+        return [KeyValueCache.like(self.wte.weight, *sizes, padding) for _ in self.h]
 
     def extra_repr(self) -> str:
         """The number of parameters and the sizes, for `print`."""
@@ -391,13 +240,11 @@ class GPT2(nn.Module):
                 or do not belong together; the message names what is wrong. Pickle files are
                 refused. Or if a folder is to have a revision.
         """
-        from transformer_layers.models.gpt2.checkpoint import read_checkpoint  # imports safetensors
+        # Imported here, since safetensors is for those who read files.
+        from transformer_layers.checkpoints.checkpoint import load
+        from transformer_layers.models.gpt2.checkpoint import CODEC
 
-        config, weights = read_checkpoint(name_or_folder, revision=revision)
-        with torch.device("meta"):
-            model = cls(config)
-        model.load_state_dict(weights, assign=True)
-        return model.eval()
+        return load(cls, CODEC, name_or_folder, revision=revision)
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Writes what :meth:`from_pretrained` and `transformers.GPT2LMHeadModel` load.
@@ -421,38 +268,10 @@ class GPT2(nn.Module):
             ...     GPT2.from_pretrained(folder).config == config
             True
         """
-        from transformer_layers.models.gpt2.checkpoint import write_checkpoint
+        from transformer_layers.checkpoints.checkpoint import write_checkpoint
+        from transformer_layers.models.gpt2.checkpoint import CODEC
 
-        write_checkpoint(folder, self.config, self.state_dict())
-
-    def _past(self, ids: Tensor, caches: Sequence[KeyValueCache] | None) -> int:
-        # Refuses what does not fit, and counts the positions that the caches hold.
-        require_integers("ids", ids)
-        if ids.ndim == 0:
-            raise ValueError("ids must have an axis of positions, got a single number")
-        past = 0 if caches is None else require_caches(caches, len(self.h))
-        self._require_room(past + ids.shape[-1])
-        return past
-
-    def _require_room(self, seq: int) -> None:
-        if seq > self.config.n_positions:
-            raise ValueError(
-                f"the model has n_positions = {self.config.n_positions} positions, got a sequence "
-                f"of {seq}"
-            )
+        write_checkpoint(CODEC, folder, self.config, self.state_dict())
 
     def _embed(self, ids: Tensor) -> Tensor:
-        try:
-            return self.wte(ids)
-        except IndexError:
-            self._require_tokens(ids)
-            raise
-
-    def _require_tokens(self, ids: Tensor) -> None:
-        if ids.is_meta or ids.numel() == 0:
-            return
-        least, most = ids.min(), ids.max()
-        if least < 0 or most >= self.config.vocab_size:
-            raise ValueError(
-                f"ids must be in [0, {self.config.vocab_size}), got values from {least} to {most}"
-            )
+        return embedded(ids, self.wte)

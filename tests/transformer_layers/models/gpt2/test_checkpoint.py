@@ -1,455 +1,198 @@
-"""Checkpoints, read and written whole, against `transformers`."""
+"""A GPT-2's config.json: the sizes in it, and the options that are refused."""
 
 import json
-import math
-import os
-import random
 import re
-import stat
-from pathlib import Path
+from functools import partial
 
 import pytest
 import torch
 import transformers
-from transformers import GPT2LMHeadModel, GPT2Model
 
-from tests.transformer_layers.checkpoints.examples import (
-    CONFIG,
-    entries_of,
-    random_weights,
-    read_parts,
-    write_folder,
-    write_parts,
-    write_shards,
-)
-from transformer_layers import GPT2, GPT2Config
-from transformer_layers.checkpoints.safetensors_file import write_tensors
-from transformer_layers.models.gpt2 import checkpoint, read_checkpoint, write_checkpoint
+from tests.transformer_layers.checkpoints.examples import CONFIG, entries_of, write_json
+from transformer_layers import GPT2Config
+from transformer_layers.checkpoints import checkpoint
+from transformer_layers.models.gpt2.checkpoint import CODEC, config_text
 
-DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+read_config = partial(checkpoint.read_config, CODEC)
+
+DROPOUTS = ("embd_pdrop", "attn_pdrop", "resid_pdrop")
 
 
-def same(found, expected):
-    assert list(found) == list(expected)
-    for key, tensor in expected.items():
-        assert found[key].dtype == tensor.dtype
-        assert torch.equal(found[key], tensor)
+def read(tmp_path, **entries):
+    both = {**entries_of(), **entries}
+    write_json(tmp_path / "config.json", {k: v for k, v in both.items() if v is not ...})
+    return read_config(tmp_path / "config.json")
 
 
-def random_model_of_transformers(dtype=torch.float64, **options):
-    sizes = {"vocab_size": 11, "n_positions": 7, "n_embd": 12, "n_layer": 2, "n_head": 3}
-    config = transformers.GPT2Config(**sizes, bos_token_id=None, eos_token_id=None, **options)
-    model = GPT2LMHeadModel(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.3)
-    return model.to(dtype)
+def refused(tmp_path, message, **entries):
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{tmp_path}/config.json: {message}')}$"):
+        read(tmp_path, **entries)
 
 
-def logits(model):
-    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2], [6, 5, 3, 5, 8, 9, 7]])
-    with torch.no_grad():
-        found = model(ids)
-    return found if isinstance(found, torch.Tensor) else found.logits
+def test_reads_the_sizes(tmp_path):
+    found = read(tmp_path, **dict.fromkeys(DROPOUTS, 0.25), layer_norm_epsilon=1e-6)
+    assert found == GPT2Config(
+        vocab_size=5,
+        n_positions=3,
+        n_embd=4,
+        n_layer=2,
+        n_head=2,
+        dropout=0.25,
+        layer_norm_epsilon=1e-6,
+    )
 
 
-def refused(folder, message, error=ValueError):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        read_checkpoint(folder)
+def test_what_is_left_out_is_the_default_of_transformers(tmp_path):
+    write_json(tmp_path / "config.json", {"model_type": "gpt2"})
+    ours, theirs = read_config(tmp_path / "config.json"), transformers.GPT2Config()
+    assert ours == GPT2Config()
+    names = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "layer_norm_epsilon")
+    assert [getattr(ours, name) for name in names] == [getattr(theirs, name) for name in names]
+    assert [ours.dropout] * 3 == [theirs.embd_pdrop, theirs.attn_pdrop, theirs.resid_pdrop]
+    refused(tmp_path, "n_embd must be divisible by n_head, got n_embd=4 and n_head=12", n_head=...)
 
 
-# Reading
+def test_reads_what_transformers_writes(tmp_path):
+    transformers.GPT2Config(n_embd=24, n_head=3, n_inner=96).save_pretrained(tmp_path)
+    assert read_config(tmp_path / "config.json") == GPT2Config(n_embd=24, n_head=3)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_reads_the_weights_as_they_are_stored(tmp_path, dtype):
-    weights = random_weights(dtype=dtype)
-    config, found = read_checkpoint(write_folder(tmp_path, weights))
-    assert config == CONFIG
-    same(found, weights)
-
-
-def test_reads_shards(tmp_path):
-    weights = random_weights()
-    same(read_checkpoint(write_shards(tmp_path, weights, shards=3))[1], weights)
-
-
-def test_reads_a_folder_given_as_text(tmp_path):
-    weights = random_weights()
-    same(read_checkpoint(str(write_folder(tmp_path, weights)))[1], weights)
-
-
-@pytest.mark.parametrize("prefix", ["", "transformer."])
-@pytest.mark.parametrize("masks", [False, True])
-@pytest.mark.parametrize("head", [False, True])
-def test_reads_every_form_that_was_published(tmp_path, prefix, masks, head):
-    weights = random_weights()
-    stored = {prefix + key: tensor for key, tensor in weights.items()}
-    if masks:
-        for i in range(CONFIG.n_layer):
-            mask = torch.ones(1, 1, 3, 3, dtype=torch.uint8).tril()
-            stored[f"{prefix}h.{i}.attn.bias"] = mask
-            stored[f"{prefix}h.{i}.attn.masked_bias"] = torch.tensor(-1e4)
-    if head:
-        stored["lm_head.weight"] = weights["wte.weight"].clone()
-    same(read_checkpoint(write_folder(tmp_path, stored))[1], weights)
-
-
-def test_a_tied_head_may_hold_nan(tmp_path):
-    weights = random_weights()
-    weights["wte.weight"][0, 0] = torch.nan
-    stored = {**weights, "lm_head.weight": weights["wte.weight"].clone()}
-    found = read_checkpoint(write_folder(tmp_path, stored))[1]
-    assert found["wte.weight"].isnan().sum() == 1
-
-
-def changed_head(weights):
-    head = weights["wte.weight"].clone()
-    head[4, 3] += 1e-6 * head[4, 3].abs()
-    return head
+def test_reads_the_second_names_of_sizes_as_transformers_does(tmp_path):
+    entries = {"hidden_size": 6, "max_position_embeddings": 7, "num_hidden_layers": 1}
+    entries |= {"num_attention_heads": 3, "model_type": "gpt2", "vocab_size": 5}
+    write_json(tmp_path / "config.json", entries)
+    ours = read_config(tmp_path / "config.json")
+    theirs = transformers.GPT2Config.from_pretrained(tmp_path)
+    assert (ours.n_embd, ours.n_positions, ours.n_layer, ours.n_head) == (6, 7, 1, 3)
+    assert (theirs.n_embd, theirs.n_positions, theirs.n_layer, theirs.n_head) == (6, 7, 1, 3)
+    message = "num_attention_heads is another name of n_head; keep one of them"
+    refused(tmp_path, message, num_attention_heads=2)
 
 
 @pytest.mark.parametrize(
-    "head",
+    "entries",
     [
-        changed_head,
-        lambda weights: weights["wte.weight"].double(),
-        lambda weights: weights["wte.weight"].view(torch.float16),  # the same bytes
-        lambda weights: weights["wte.weight"].T,
-        lambda weights: weights["wte.weight"][:4],
-        lambda weights: torch.zeros(5, 4, dtype=torch.int64),
-        lambda weights: torch.zeros(()),
+        {"activation_function": "gelu_pytorch_tanh"},
+        {"n_inner": 16},
+        {"n_inner": None, "pruned_heads": {}, "quantization_config": None},
+        {"scale_attn_weights": True, "reorder_and_upcast_attn": False},
+        {"embd_pdrop": 0, "attn_pdrop": 0.0, "resid_pdrop": 0},
+        {"n_ctx": 1024, "summary_type": "cls_index", "architectures": ["GPT2Model"], "new": {}},
     ],
 )
-def test_refuses_a_head_that_is_not_tied(tmp_path, head):
-    weights = random_weights()
-    write_folder(tmp_path, {**weights, "lm_head.weight": head(weights)})
+def test_ignores_what_changes_no_result(tmp_path, entries):
+    found = read(tmp_path, **entries)
+    assert (found.n_embd, found.n_layer) == (4, 2)
+
+
+@pytest.mark.parametrize("model_type", ["gpt_neo", "GPT2", None, ..., ["gpt2"]])
+def test_refuses_other_architectures(tmp_path, model_type):
+    found = None if model_type is ... else model_type
+    message = f"model_type must be 'gpt2', got {found!r}: these are the weights of another model"
+    refused(tmp_path, message, model_type=model_type)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "computed"),
+    [
+        ("activation_function", "gelu", "'gelu_new' or 'gelu_pytorch_tanh'"),
+        ("activation_function", None, "'gelu_new' or 'gelu_pytorch_tanh'"),
+        ("scale_attn_weights", False, "True"),
+        ("scale_attn_weights", 1, "True"),
+        ("scale_attn_by_inverse_layer_idx", True, "False"),
+        ("reorder_and_upcast_attn", True, "False"),
+        ("add_cross_attention", True, "False"),
+        ("tie_word_embeddings", False, "True"),
+        ("pruned_heads", {"0": [1]}, "{} or None"),
+        ("quantization_config", {"bits": 4}, "None"),
+        ("n_inner", 17, "None or 16"),
+        ("n_inner", 16.0, "None or 16"),
+    ],
+)
+def test_refuses_options_that_change_the_result(tmp_path, name, value, computed):
     message = (
-        f"{tmp_path / 'model.safetensors'}: lm_head.weight is not the same as wte.weight, and GPT2 "
-        "has no weight for a head of its own"
+        f"{name} is {value!r}, which changes what the model computes, and GPT2 computes it for "
+        f"{computed} only"
     )
-    refused(tmp_path, message)
+    refused(tmp_path, message, **{name: value})
 
 
-def test_refuses_what_does_not_fit_and_names_the_file(tmp_path):
-    weights = random_weights()
-    path = tmp_path / "model.safetensors"
-    write_folder(tmp_path, {k: v for k, v in weights.items() if k != "h.1.ln_2.bias"})
-    refused(tmp_path, f"{path}: h.1.ln_2.bias is missing, which a GPT-2 of n_layer = 2 has")
-    write_folder(tmp_path, {**weights, "score.weight": torch.zeros(2)})
-    refused(tmp_path, f"{path}: ['score.weight'] is not part of a GPT-2 of n_layer = 2")
-    write_folder(tmp_path, weights, n_positions=4)
-    refused(
-        tmp_path,
-        f"{path}: wpe.weight has the shape (3, 4), and the sizes of the config need (4, 4)",
-    )
-    write_folder(tmp_path, {**weights, "ln_f.bias": torch.zeros(4, dtype=torch.int64)})
+def test_refuses_three_dropouts(tmp_path):
     message = (
-        f"{path}: ln_f.bias is I64, and weights must be float64, float32, float16 or bfloat16; a "
-        "quantized checkpoint must be converted first"
+        "embd_pdrop = 0.1, attn_pdrop = 0.0, resid_pdrop = 0.1, and GPT2 has one dropout for all "
+        "its places; make them equal, to any value if you will not train the model"
     )
-    refused(tmp_path, message)
+    refused(tmp_path, message, attn_pdrop=0.0)
 
 
-def test_refuses_a_folder_without_a_config(tmp_path):
-    write_folder(tmp_path, random_weights())
-    path = tmp_path / "config.json"
-    path.unlink()
-    refused(tmp_path, f"{path}: there is no such file", FileNotFoundError)
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"n_layer": 0}, "n_layer must be at least 1, got 0"),
+        ({"vocab_size": -5}, "vocab_size must be at least 1, got -5"),
+        ({"n_head": 3}, "n_embd must be divisible by n_head, got n_embd=4 and n_head=3"),
+        ({"n_embd": 4.0}, "n_embd must be an int, got 4.0 of type float"),
+        ({"n_layer": True}, "n_layer must be an int, got True of type bool"),
+        ({"n_layer": "2"}, "n_layer must be an int, got '2' of type str"),
+        ({"n_layer": None}, "n_layer must be an int, got None of type NoneType"),
+        ({"n_layer": 2**31}, "n_layer must be below 2**31, got 2147483648"),
+        ({"n_embd": 10**4000}, f"n_embd must be below 2**31, got 1{'0' * 17}...{'0' * 19}"),
+        ({"attn_pdrop": "0.1"}, "attn_pdrop must be a finite number, got '0.1'"),
+        ({"attn_pdrop": False}, "attn_pdrop must be a finite number, got False"),
+        ({"layer_norm_epsilon": None}, "layer_norm_epsilon must be a finite number, got None"),
+        ({"layer_norm_epsilon": 0}, "layer_norm_epsilon must be greater than 0, got 0.0"),
+        (dict.fromkeys(DROPOUTS, 2), "dropout must be between 0 and 1, got 2.0"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_refuses_wrong_values(tmp_path, entries, message):
+    refused(tmp_path, message, **entries)
 
 
-def test_reads_no_weight_before_everything_is_checked(tmp_path, monkeypatch):
-    weights = random_weights()
-    write_folder(tmp_path, {**weights, "ln_f.bias": torch.zeros(5)})
-    monkeypatch.setattr("transformer_layers.checkpoints.safetensors_file.StoredTensor.read", None)
-    with pytest.raises(ValueError, match=r"ln_f\.bias has the shape \(5,\)"):
-        read_checkpoint(tmp_path)
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "1" + "0" * 400])
+def test_refuses_numbers_beyond_float64(tmp_path, number):
+    text = json.dumps(entries_of() | {"layer_norm_epsilon": 1.0}).replace("1.0", number)
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match="layer_norm_epsilon must be a finite number, got"):
+        read_config(tmp_path / "config.json")
 
 
-def test_a_model_is_made_of_it_for_evaluation(tmp_path):
-    weights = random_weights(dtype=torch.bfloat16)
-    model = GPT2.from_pretrained(write_folder(tmp_path, weights))
-    same(model.state_dict(), weights)
-    assert not model.training
-    assert all(parameter.requires_grad for parameter in model.parameters())
-    assert model.config == CONFIG
-
-
-# A config in the weights' file
-
-
-def write_and_edit(folder, **changes):
-    """What we write, with other entries in the config beside the weights."""
-    write_checkpoint(folder, CONFIG, random_weights())
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
-def test_refuses_another_config_than_the_weights_were_saved_with(tmp_path):
-    write_and_edit(tmp_path, n_head=4, layer_norm_epsilon=1e-6)
-    message = (
-        f"{tmp_path / 'config.json'}: not the config that model.safetensors was saved with: "
-        "n_head is 4, not 2, layer_norm_epsilon is 1e-06, not 1e-05. If the weights are the right "
-        "ones, remove config.json; they hold theirs"
+def test_writes_what_both_read(tmp_path):
+    config = GPT2Config(
+        vocab_size=11,
+        n_positions=7,
+        n_embd=12,
+        n_layer=3,
+        n_head=2,
+        dropout=0.25,
+        layer_norm_epsilon=1e-6,
     )
-    refused(tmp_path, message)
-    (tmp_path / "config.json").unlink()
-    assert read_checkpoint(tmp_path)[0] == CONFIG
-
-
-def test_a_config_may_say_the_same_in_other_words(tmp_path):
-    write_and_edit(tmp_path, summary_type="mean", torch_dtype="float64", n_inner=16)
-    same(read_checkpoint(tmp_path)[1], random_weights())
-
-
-def test_refuses_a_config_that_is_damaged_though_the_weights_hold_theirs(tmp_path):
-    write_checkpoint(tmp_path, CONFIG, random_weights())
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json: cannot be read as JSON"):
-        read_checkpoint(tmp_path)
-
-
-@pytest.mark.parametrize("held", ["{", '{"model_type": "bert"}'])
-def test_refuses_weights_that_hold_no_config(tmp_path, held):
-    write_checkpoint(tmp_path, CONFIG, random_weights())
-    path = tmp_path / "model.safetensors"
-    weights = {f"transformer.{key}": tensor for key, tensor in random_weights().items()}
-    write_tensors(path, weights, {"format": "pt", "config.json": held})
-    with pytest.raises(ValueError, match=rf"^{path}: (cannot be read as JSON|model_type must)"):
-        read_checkpoint(tmp_path)
-
-
-def test_a_config_that_a_killed_process_did_not_come_to_is_found(tmp_path):
-    write_and_edit(tmp_path, n_head=4)
-    left = tmp_path / ".unfinished-abcdefgh" / "config.json"
-    left.parent.mkdir()
-    left.write_text(json.dumps(entries_of(CONFIG)))
-    assert read_checkpoint(tmp_path)[0] == CONFIG
-    left.write_text(json.dumps(entries_of(CONFIG) | {"n_head": 1}))
-    with pytest.raises(ValueError, match="n_head is 4, not 2"):
-        read_checkpoint(tmp_path)
-
-
-def test_reads_again_when_the_config_was_replaced_meanwhile(tmp_path, monkeypatch):
-    write_and_edit(tmp_path, n_head=4)
-    path = tmp_path / "config.json"
-    right = json.dumps(entries_of(CONFIG))
-    monkeypatch.setattr(checkpoint.time, "sleep", lambda _: path.write_text(right))
-    assert read_checkpoint(tmp_path)[0] == CONFIG
-
-
-def test_reads_again_when_weights_without_a_config_were_replaced_meanwhile(tmp_path, monkeypatch):
-    write_folder(tmp_path, random_weights(seed=0), n_head=4)
-    read = checkpoint.read_config
-
-    def replaced_before(path):
-        monkeypatch.setattr(checkpoint, "read_config", read)
-        write_checkpoint(tmp_path, CONFIG, random_weights(seed=1))
-        return read(path)
-
-    monkeypatch.setattr(checkpoint, "read_config", replaced_before)
-    config, weights = read_checkpoint(tmp_path)
-    assert config == CONFIG
-    same(weights, random_weights(seed=1))
-
-
-def test_refuses_weights_that_are_replaced_again_and_again(tmp_path, monkeypatch):
-    write_folder(tmp_path, random_weights())
-    read = checkpoint.read_config
-
-    def replace_before(path):
-        (tmp_path / "other").mkdir(exist_ok=True)
-        write_folder(tmp_path / "other", random_weights())
-        os.replace(tmp_path / "other" / "model.safetensors", tmp_path / "model.safetensors")
-        return read(path)
-
-    monkeypatch.setattr(checkpoint, "read_config", replace_before)
-    path = tmp_path / "model.safetensors"
-    refused(tmp_path, f"{path}: was replaced while it was read; try again")
-
-
-def test_refuses_a_flipped_bit_of_any_weight(tmp_path):
-    write_checkpoint(tmp_path, CONFIG, random_weights())
-    path = tmp_path / "model.safetensors"
-    whole = path.read_bytes()
-    _, data = read_parts(whole)
-    rng = random.Random(0)
-    for at in range(len(whole) - len(data), len(whole), 16):
-        content = bytearray(whole)
-        content[at + rng.randrange(16)] ^= 1 << rng.randrange(8)
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"^{path}: damaged: what it holds has the SHA-256 "):
-            read_checkpoint(tmp_path)
-
-
-# Writing
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_what_is_written_is_read(tmp_path, dtype):
-    weights = random_weights(dtype=dtype)
-    write_checkpoint(tmp_path / "new" / "folder", CONFIG, weights)
-    config, found = read_checkpoint(tmp_path / "new" / "folder")
-    assert config == CONFIG
-    same(found, weights)
-    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
-        "config.json",
-        "model.safetensors",
-    ]
-
-
-def test_writes_the_keys_of_transformers(tmp_path):
-    write_checkpoint(tmp_path, CONFIG, random_weights())
-    header, _ = read_parts((tmp_path / "model.safetensors").read_bytes())
-    config = (tmp_path / "config.json").read_text()
-    remarks = header.pop("__metadata__")
-    assert re.fullmatch("[0-9a-f]{64}", remarks.pop("sha256"))
-    assert remarks == {"format": "pt", "config.json": config}
-    assert sorted(header) == sorted(f"transformer.{key}" for key in random_weights())
-
-
-def test_writes_over_a_checkpoint_that_is_in_use(tmp_path):
-    write_checkpoint(tmp_path, CONFIG, random_weights(seed=0))
-    model = GPT2.from_pretrained(tmp_path)
-    model.save_pretrained(tmp_path)
-    same(read_checkpoint(tmp_path)[1], random_weights(seed=0))
-    write_checkpoint(tmp_path, CONFIG, random_weights(seed=1))
-    same(model.state_dict(), random_weights(seed=0))
-
-
-def test_both_files_can_be_read_by_the_same_people(tmp_path):
-    mask = os.umask(0o027)
-    try:
-        write_checkpoint(tmp_path, CONFIG, random_weights())
-    finally:
-        os.umask(mask)
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    assert modes == {0o640}
-
-
-def test_writes_weights_that_are_not_contiguous_or_share_memory(tmp_path):
-    weights = random_weights()
-    expected = {key: tensor.clone() for key, tensor in weights.items()}
-    name = "h.1.mlp.c_fc.weight"
-    weights[name] = weights[name].T.contiguous().T
-    weights["h.1.ln_1.weight"] = weights["h.0.ln_1.weight"]
-    expected["h.1.ln_1.weight"] = expected["h.0.ln_1.weight"]
-    weights["ln_f.weight"] = torch.ones(1).expand(4)
-    expected["ln_f.weight"] = torch.ones(4)
-    flat = torch.cat([weights["h.0.ln_2.weight"], weights["h.0.ln_2.bias"]])
-    weights["h.0.ln_2.weight"], weights["h.0.ln_2.bias"] = flat[:4], flat[4:]
-    write_checkpoint(tmp_path, CONFIG, weights)
-    same(read_checkpoint(tmp_path)[1], expected)
-
-
-def test_writes_parameters_as_they_come_from_a_model(tmp_path):
-    model = GPT2(CONFIG)
-    write_checkpoint(tmp_path, CONFIG, dict(model.named_parameters()))
-    same(read_checkpoint(tmp_path)[1], model.state_dict())
-
-
-def cannot_write(tmp_path, message, weights, config=CONFIG, error=ValueError):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        write_checkpoint(tmp_path / "new", config, weights)
-    assert not (tmp_path / "new").exists()
-
-
-def test_refuses_to_write_what_does_not_fit(tmp_path):
-    weights = random_weights()
-    wider = GPT2Config(vocab_size=5, n_positions=3, n_embd=6, n_layer=2, n_head=2)
-    cannot_write(
-        tmp_path,
-        "weights: wte.weight has the shape (5, 4), and the sizes of the config need (5, 6)",
-        weights,
-        wider,
+    (tmp_path / "config.json").write_text(config_text(config, torch.bfloat16))
+    assert read_config(tmp_path / "config.json") == config
+    theirs = transformers.GPT2Config.from_pretrained(tmp_path)
+    expected = transformers.GPT2Config(
+        vocab_size=11,
+        n_positions=7,
+        n_embd=12,
+        n_layer=3,
+        n_head=2,
+        embd_pdrop=0.25,
+        attn_pdrop=0.25,
+        resid_pdrop=0.25,
+        layer_norm_epsilon=1e-6,
+        bos_token_id=None,
+        eos_token_id=None,
+        architectures=["GPT2LMHeadModel"],
+        dtype="bfloat16",
     )
-    missing = {key: tensor for key, tensor in weights.items() if key != "wpe.weight"}
-    message = "weights: wpe.weight is missing, which a GPT-2 of n_layer = 2 has"
-    cannot_write(tmp_path, message, missing)
-    prefixed = {f"transformer.{key}": tensor for key, tensor in weights.items()}
-    message = "weights: wte.weight is missing, which a GPT-2 of n_layer = 2 has"
-    cannot_write(tmp_path, message, prefixed)
-    mixed = {**weights, "ln_f.bias": weights["ln_f.bias"].double()}
-    message = (
-        "weights: wte.weight is torch.float32 and ln_f.bias is torch.float64; convert all weights "
-        "to one dtype"
-    )
-    cannot_write(tmp_path, message, mixed)
-    meta = {key: tensor.to("meta") for key, tensor in weights.items()}
-    message = "weights: on the meta device there are no values to write"
-    cannot_write(tmp_path, message, meta)
+    assert theirs.to_dict() == expected.to_dict()
 
 
-@pytest.mark.parametrize("which", ["weights", "config"])
-def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, which):
-    write_checkpoint(tmp_path, CONFIG, random_weights(seed=0))
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    where, broken = (checkpoint, "write_tensors") if which == "weights" else (Path, "write_text")
-    whole = getattr(where, broken)
-
-    def half(*args, **kwargs):
-        whole(*args, **kwargs)
-        raise OSError("no space left")
-
-    monkeypatch.setattr(where, broken, half)
-    message = f"{tmp_path / 'model.safetensors'} and config.json cannot be written: no space left"
-    with pytest.raises(OSError, match=f"{re.escape(message)}$"):
-        write_checkpoint(tmp_path, CONFIG, random_weights(seed=1))
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+@pytest.mark.parametrize(("vocab_size", "token"), [(50257, 50256), (50258, None), (5, None)])
+def test_writes_the_token_between_texts_for_gpt2s_own_vocabulary_only(vocab_size, token):
+    entries = json.loads(config_text(GPT2Config(vocab_size=vocab_size), torch.float32))
+    assert (entries["bos_token_id"], entries["eos_token_id"]) == (token, token)
 
 
-def test_refuses_a_file_in_the_folders_place(tmp_path):
-    path = tmp_path / "new"
-    path.touch()
-    with pytest.raises(FileExistsError, match="new"):
-        write_checkpoint(path, CONFIG, random_weights())
-
-
-# Against transformers
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_checkpoint_of_transformers_survives_the_round_trip_byte_for_byte(tmp_path, dtype):
-    random_model_of_transformers(dtype).save_pretrained(tmp_path / "theirs")
-    GPT2.from_pretrained(tmp_path / "theirs").save_pretrained(tmp_path / "ours")
-    theirs, ours = ((tmp_path / name / "model.safetensors") for name in ("theirs", "ours"))
-    their_header, their_data = read_parts(theirs.read_bytes())
-    header, data = read_parts(ours.read_bytes())
-    assert data == their_data
-    remarks = header.pop("__metadata__")
-    assert remarks.keys() - their_header.pop("__metadata__") == {"config.json", "sha256"}
-    assert list(header.items()) == list(their_header.items())
-    # Without our remarks it is the same file to the last byte, its padding too.
-    text = json.dumps({"__metadata__": {"format": "pt"}} | header, separators=(",", ":")).encode()
-    write_parts(tmp_path / "again", text.ljust(8 * math.ceil(len(text) / 8)), data)
-    assert (tmp_path / "again").read_bytes() == theirs.read_bytes()
-
-
-@pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
-def test_transformers_reads_what_we_write_and_gives_the_same_logits(tmp_path, dtype, atol):
-    theirs = random_model_of_transformers(dtype, layer_norm_epsilon=0.1)
-    theirs.save_pretrained(tmp_path / "theirs")
-    ours = GPT2.from_pretrained(tmp_path / "theirs")
-    torch.testing.assert_close(logits(ours), logits(theirs), rtol=0, atol=atol)
-    ours.save_pretrained(tmp_path / "ours")
-    back, report = GPT2LMHeadModel.from_pretrained(tmp_path / "ours", output_loading_info=True)
-    assert all(not found for found in report.values()), report
-    assert back.dtype == dtype
-    assert torch.equal(logits(back.eval()), logits(theirs))
-
-
-def test_reads_the_other_forms_of_transformers(tmp_path):
-    whole = random_model_of_transformers(torch.float32)
-    expected = read_checkpoint_of(whole, tmp_path / "whole")
-    without_head = GPT2Model(whole.config)
-    without_head.load_state_dict(whole.transformer.state_dict())
-    same(read_checkpoint_of(without_head, tmp_path / "without_head"), expected)
-    same(read_checkpoint_of(whole, tmp_path / "shards", max_shard_size="4KB"), expected)
-    assert len(list((tmp_path / "shards").glob("*.safetensors"))) > 2
-    stray = json.loads((tmp_path / "shards" / "model.safetensors.index.json").read_text())
-    assert stray.keys() == {"metadata", "weight_map"}
-
-
-def read_checkpoint_of(model, folder, **options):
-    model.save_pretrained(folder, **options)
-    return read_checkpoint(folder)[1]
+def test_defaults_in_these_tests_are_read(tmp_path):
+    assert read(tmp_path) == CONFIG

@@ -732,7 +732,7 @@ def test_memory_grows_with_the_sequence_and_not_its_square():
         (
             torch.zeros(2, 24, dtype=torch.int64),
             ValueError,
-            "the model has n_positions = 23 positions, got a sequence of 24",
+            "the model has 23 positions, got a sequence of 24",
         ),
         (
             torch.tensor([[3, 31], [0, 4]]),
@@ -771,7 +771,7 @@ def test_the_loss_refuses_what_the_model_refuses():
         model.loss([3, 4])
     with pytest.raises(ValueError, match=r"ids must be in \[0, 31\), got values from 0 to 31"):
         model.loss(torch.tensor([[31, 0, 4]]))
-    with pytest.raises(ValueError, match="n_positions = 23 positions, got a sequence of 24"):
+    with pytest.raises(ValueError, match="23 positions, got a sequence of 24"):
         model.loss(torch.zeros(25, dtype=torch.int64))
 
 
@@ -802,7 +802,7 @@ def test_errors_of_caches():
     with pytest.raises(ValueError, match="got 0 of 30, 0 of 30, 0 of 30, 0 of 5"):
         model(random_ids(BATCH), unequal)
     assert {cache.length for cache in unequal} == {0}
-    with pytest.raises(ValueError, match="n_positions = 23 positions, got a sequence of 24"):
+    with pytest.raises(ValueError, match="23 positions, got a sequence of 24"):
         model(random_ids(BATCH, seq=4), caches)
     with pytest.raises(ValueError, match=r"of shape \(3, 2, seq, 7\), got \(1, 2, 1, 7\)"):
         model(random_ids(1, seq=1), caches)

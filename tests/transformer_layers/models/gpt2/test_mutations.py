@@ -17,6 +17,7 @@ import struct
 import sys
 from collections import Counter
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,13 @@ import torch
 from tests.transformer_layers import memory
 from tests.transformer_layers.checkpoints.examples import random_weights, write_folder, write_shards
 from transformer_layers import GPT2Config
-from transformer_layers.models.gpt2 import checkpoint
-from transformer_layers.models.gpt2.checkpoint import read_checkpoint, write_checkpoint
-from transformer_layers.models.gpt2.weights import weight_shapes
+from transformer_layers.checkpoints import checkpoint
+from transformer_layers.models.gpt2.checkpoint import CODEC, weight_shapes
 from transformer_layers.tokenizers import tokenizer
 from transformer_layers.tokenizers.tokenizer import load_tokenizer, train_tokenizer
+
+read_checkpoint = partial(checkpoint.read_checkpoint, CODEC)
+write_checkpoint = partial(checkpoint.write_checkpoint, CODEC)
 
 CALLS = 100_000  # of one reading
 CONFIG = GPT2Config(vocab_size=3, n_positions=2, n_embd=2, n_layer=1, n_head=1)

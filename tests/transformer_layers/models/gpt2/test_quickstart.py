@@ -9,7 +9,7 @@ import pytest
 from tests.transformer_layers.models.gpt2.published import published_files
 from transformer_layers import GPT2, GPT2Config
 
-PAGE = Path(__file__).parents[3] / "book/gpt2/quickstart.md"
+PAGE = Path(__file__).parents[4] / "book/gpt2/quickstart.md"
 PUBLISHED = 'name = "openai-community/gpt2"'
 
 

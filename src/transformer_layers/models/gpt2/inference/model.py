@@ -95,14 +95,14 @@ class _Body(GPT2):
 
 
 def _of_body(
-    method: Callable[Concatenate[GPT2, _Arguments], _Result],
+    method: Callable[Concatenate[GPT2, _Arguments], _Result], name: str = ""
 ) -> Callable[Concatenate["GPT2ForInference", _Arguments], _Result]:
     """A method of :class:`GPT2`, done by the body."""
 
     def by_body(
         self: "GPT2ForInference", /, *arguments: _Arguments.args, **options: _Arguments.kwargs
     ) -> _Result:
-        return getattr(self.body, method.__name__)(*arguments, **options)
+        return getattr(self.body, name or method.__name__)(*arguments, **options)
 
     functools.update_wrapper(by_body, method)
     return by_body
@@ -159,7 +159,7 @@ class GPT2ForInference(nn.Module):
     forward = _of_body(GPT2.forward)
     last_hidden_state = _of_body(GPT2.last_hidden_state)
     logits = _of_body(GPT2.logits)
-    loss = _of_body(GPT2.loss)
+    loss = _of_body(GPT2.loss, "loss")
     generate = _of_body(GPT2.generate)
     stream = _of_body(GPT2.stream)
     new_caches = _of_body(GPT2.new_caches)

@@ -433,7 +433,7 @@ def test_nan_in_the_copy_alone_is_told(monkeypatch):
         (
             {"ids": torch.zeros(1, 30, dtype=torch.long)},
             ValueError,
-            "the model has n_positions = 29 positions, got a sequence of 30",
+            "the model has 29 positions, got a sequence of 30",
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 import torch
 
-from transformer_training.tensor_parallel import by_matrix, by_rank
+from transformer_training.plans.cuts import by_matrix, by_rank
 
 
 def test_each_rank_gets_its_columns_of_each_matrix():

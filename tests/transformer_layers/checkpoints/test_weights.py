@@ -1,17 +1,21 @@
 """Which weights a GPT-2 has, and what is refused in their place."""
 
 import re
+from functools import partial
 
 import pytest
 import torch
 
 from tests.transformer_layers.checkpoints.examples import CONFIG, random_weights
 from transformer_layers import GPT2, GPT2Config
-from transformer_layers.models.gpt2.weights import (
-    require_weights,
+from transformer_layers.checkpoints import weights as of_weights
+from transformer_layers.models.gpt2.checkpoint import (
+    CODEC,
     weight_shapes,
     without_prefix_and_masks,
 )
+
+require_weights = partial(of_weights.require_weights, CODEC)
 
 
 def test_are_those_of_the_models_state_dict_in_its_order():

@@ -1,0 +1,60 @@
+"""What reading and writing of checkpoints asks of a model: how its sizes and weights are stored."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import nn
+
+Config = TypeVar("Config")
+# Keys and shapes.
+Weights = Iterator[tuple[str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class Codec(Generic[Config]):
+    """How a model's sizes and weights are stored.
+
+    Attributes:
+        model_type: What `config.json` calls the model.
+        config_of: Takes the sizes out of what `config.json` holds, and refuses what the model does
+            not compute; the path is for the error.
+        config_text: What `config.json` is to hold, of the sizes and the dtype of the weights.
+        weight_shapes: The key and the shape of each weight, in the order of the state dict. Sizes
+            may be absurd: what is not asked for is not to be made.
+        renamed: Gives the tensors of a file the model's keys, and leaves out what is no weight.
+        prefix: What a file that is written has before each key.
+        tied: Names that a file may have for a second weight, which must equal the one named.
+        described: The model with the size that says how many weights it has, for errors.
+        layout: How matrices are stored, for the error about one that is transposed.
+    """
+
+    model_type: str
+    config_of: Callable[[dict[str, Any], Path], Config]
+    config_text: Callable[[Config, torch.dtype], str]
+    weight_shapes: Callable[[Config], Weights]
+    renamed: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+    prefix: str = ""
+    tied: Mapping[str, str] = field(default_factory=dict)
+    described: Callable[[Config], str] = lambda config: f"model of {config}"
+    layout: str = "torch.nn.Linear stores (out, in)"
+
+
+def shapes_of(model_class: Callable[[Config], nn.Module]) -> Callable[[Config], Weights]:
+    """The keys and shapes of a model that is made on the meta device, for `weight_shapes`.
+
+    Args:
+        model_class: Makes a model of its sizes, which must not be absurd.
+
+    Returns:
+        A function of sizes.
+    """
+
+    def shapes(config: Config) -> Weights:
+        with torch.device("meta"):
+            weights = model_class(config).state_dict()
+        yield from ((key, tuple(weight.shape)) for key, weight in weights.items())
+
+    return shapes

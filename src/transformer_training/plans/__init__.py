@@ -1,0 +1,30 @@
+"""What is trained, and how: a module for each model.
+
+A model of another package is trained where its plan stands in `PLANS` before a run is configured.
+"""
+
+from typing import Any
+
+from transformer_training.plans import gpt2
+from transformer_training.plans.plan import Plan
+
+PLANS: dict[str, Plan] = {gpt2.PLAN.name: gpt2.PLAN}
+
+
+def plan_of(sizes: Any) -> Plan:
+    """The plan of a model, by its sizes.
+
+    Args:
+        sizes: Of a class that a plan has.
+
+    Returns:
+        The plan.
+
+    Raises:
+        TypeError: If no plan has the class.
+    """
+    for plan in PLANS.values():
+        if isinstance(sizes, plan.sizes):
+            return plan
+    known = ", ".join(plan.sizes.__name__ for plan in PLANS.values())
+    raise TypeError(f"sizes must be of {known}, got {type(sizes).__name__}")

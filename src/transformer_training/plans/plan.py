@@ -1,0 +1,77 @@
+"""What training asks of a model: how it is made, stored and cut, and what it costs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from transformer_layers.checkpoints.codec import Codec
+from transformer_training.plans.cuts import Cut
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes that all models have.
+
+    Attributes:
+        vocab_size: Tokens of the vocabulary.
+        max_seq: Longest sequence, in tokens; None if there is no longest.
+        blocks: How many there are.
+        features: Of a position.
+        heads: Numbers of heads, of queries and of keys: ranks that share matrices divide each.
+    """
+
+    vocab_size: int
+    max_seq: int | None
+    blocks: int
+    features: int
+    heads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model is trained.
+
+    Attributes:
+        name: What `--architecture` calls it.
+        sizes: The class of its sizes.
+        sizes_of: Makes them of `vocab_size`, `seq`, `n_layer`, `n_head`, `n_embd` and `dropout`,
+            given by these names.
+        model: Makes a model of its sizes: a `transformer_layers.generation.decoder.Decoder` with
+            the methods `loss`, `generate` and `save_pretrained`.
+        codec: How it is stored.
+        shape: The sizes that all models have.
+        with_blocks: The same sizes with so many blocks.
+        blocks: The blocks of a model, each of which ranks gather by itself.
+        cuts: How ranks share the matrices of a block, by the end of the layers' names.
+        share_heads: Tells a block that it has so many times fewer heads.
+        activation_bytes: Bytes that a token leaves on one rank for the backward pass, of the sizes,
+            the precision and the ranks that share a matrix.
+        flops_of_token: Operations of a step for one token on one rank, of the sizes, the length of
+            a sequence and the ranks that share a matrix.
+        matrix_weights: Weights of matrices that multiply on a rank, of the sizes and the ranks that
+            share a matrix.
+    """
+
+    name: str
+    sizes: type
+    sizes_of: Callable[..., Any]
+    model: Callable[[Any], Any]
+    codec: Codec[Any]
+    shape: Callable[[Any], Shape]
+    with_blocks: Callable[[Any, int], Any]
+    blocks: Callable[[Any], Iterable[nn.Module]]
+    cuts: Mapping[str, Cut]
+    share_heads: Callable[[Any, int], None]
+    activation_bytes: Callable[[Any, str, int], int]
+    flops_of_token: Callable[[Any, int, int], int]
+    matrix_weights: Callable[[Any, int], int]
+
+
+class Trainable(nn.Module):
+    """The names that a plan's model has; for annotations."""
+
+    loss: Callable[[Tensor], Tensor]
+    generate: Callable[..., Any]
+    save_pretrained: Callable[..., None]

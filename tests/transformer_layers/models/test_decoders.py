@@ -1,0 +1,231 @@
+"""What every decoder does, whatever it is made of: one test for each, over all models."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from tests.transformer_layers.comparisons import assert_same, with_random_weights
+from tests.transformer_layers.models.second import Second, SecondConfig
+from transformer_layers import GPT2, GPT2Config
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+VOCAB_SIZE, POSITIONS = 11, 16
+TOLERANCE = 1e-6  # theirs has norms and angles in float32 whatever the dtype
+MODELS = {
+    "GPT2": lambda: GPT2(GPT2Config(VOCAB_SIZE, POSITIONS, 8, 2, 4)),
+    "second": lambda: Second(SecondConfig(VOCAB_SIZE, POSITIONS, 8, 2, 4, 2)),
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> nn.Module:
+    return with_random_weights(MODELS[request.param]()).double().eval()
+
+
+def random_ids(*shape: int) -> torch.Tensor:
+    return torch.randint(VOCAB_SIZE, shape)
+
+
+def test_logits_depend_on_the_tokens_up_to_their_own(model):
+    ids = random_ids(3, 9)
+    others = ids.clone()
+    others[:, 5:] = (others[:, 5:] + 1) % VOCAB_SIZE
+    assert_same([model(others)[:, :5]], [model(ids)[:, :5]])
+    assert not torch.allclose(model(others)[:, 5:], model(ids)[:, 5:])
+
+
+def test_a_sequence_does_not_see_the_others_of_its_batch(model):
+    ids = random_ids(3, 9)
+    assert_same([model(ids[1])], [model(ids)[1]])
+
+
+@pytest.mark.parametrize("pieces", [[9], [1] * 9, [4, 5], [4, 1, 1, 3]], ids=str)
+def test_with_caches_the_logits_are_those_of_the_whole(model, pieces):
+    ids = random_ids(3, 9)
+    caches = model.new_caches(3, 9)
+    found = [model.logits(model.last_hidden_state(each, caches)) for each in ids.split(pieces, 1)]
+    assert_same([torch.cat(found, dim=1)], [model(ids)])
+    assert [cache.length for cache in caches] == [9] * len(caches)
+
+
+def test_prompts_of_different_lengths_are_continued_as_each_by_itself(model):
+    prompts = [random_ids(length) for length in (5, 1, 3)]
+    together = model.generate(prompts, 6)
+    for prompt, found in zip(prompts, together, strict=True):
+        assert found.equal(model.generate(prompt[None], 6)[0])
+
+
+def test_greedy_tokens_are_the_most_likely_ones(model):
+    ids = random_ids(2, 3)
+    for _ in range(5):
+        ids = torch.cat([ids, model(ids)[:, -1:].argmax(dim=-1)], dim=1)
+    assert model.generate(ids[:, :3], 5).equal(ids)
+
+
+def test_a_stream_is_what_is_generated_and_a_stop_ends_it(model):
+    ids = random_ids(2, 3)
+    whole = model.generate(ids, 6)
+    assert torch.stack(list(model.stream(ids, 6)), dim=1).equal(whole[:, 3:])
+    stop = int(whole[0, 4])
+    ended = model.generate(ids[:1], 6, eos_token=stop)
+    assert ended.shape[1] <= 5
+    assert ended[0, -1] == stop
+
+
+def test_draws_are_those_of_the_generator(model):
+    drawn = [
+        model.generate(random_ids(1, 3) * 0, 8, 1.0, generator=torch.Generator().manual_seed(seed))
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0].equal(drawn[1])
+    assert not drawn[0].equal(drawn[2])
+
+
+def test_the_loss_is_the_cross_entropy_of_the_next_token(model):
+    ids = random_ids(3, 9)
+    expected = nn.functional.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+    assert_same([model.loss(ids)], [expected])
+
+
+def test_what_is_saved_is_loaded(model, tmp_path):
+    model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path)
+    assert loaded.config == model.config
+    assert not loaded.training
+    assert loaded.state_dict().keys() == model.state_dict().keys()
+    for name, weight in model.state_dict().items():
+        assert loaded.state_dict()[name].equal(weight)
+    damaged = bytearray((tmp_path / "model.safetensors").read_bytes())
+    damaged[-3] ^= 1
+    (tmp_path / "model.safetensors").write_bytes(damaged)
+    with pytest.raises(ValueError, match="damaged: what it holds has the SHA-256"):
+        type(model).from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_computes_the_same(model, copied):
+    ids = random_ids(2, 5)
+    assert copied(model)(ids).equal(model(ids))
+
+
+def test_it_compiles_as_one_graph_and_exports(model):
+    torch._dynamo.reset()
+    ids = random_ids(2, 5)
+    compiled = torch.compile(copy.deepcopy(model), fullgraph=True, dynamic=True, backend="eager")
+    assert_same([compiled(ids)], [model(ids)])
+    exported = torch.export.export(copy.deepcopy(model), (ids,))
+    assert_same([exported.module()(ids)], [model(ids)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_in_another_dtype_it_writes(model, dtype):
+    found = model.to(dtype).generate(random_ids(2, 3), 4)
+    assert found.shape == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "said"),
+    [
+        (lambda m: m(random_ids(1, 17)), ValueError, "the model has 16 positions, got a sequence"),
+        (lambda m: m.generate(random_ids(1, 3), 14), ValueError, "16 positions, got a sequence of"),
+        (lambda m: m(torch.tensor([11])), ValueError, r"ids must be in \[0, 11\), got values from"),
+        (lambda m: m.loss(torch.tensor([1, -100])), ValueError, r"ids must be in \[0, 11\), got"),
+        (lambda m: m.loss(torch.tensor([1])), ValueError, "two tokens or more"),
+        (lambda m: m(torch.ones(2)), TypeError, "ids must be a tensor of int64 or int32"),
+        (lambda m: m.generate([1, 2], 3), TypeError, "ids must be"),
+        (lambda m: m.generate(random_ids(1, 3), 1, eos_token=11), ValueError, "eos_token must be"),
+    ],
+)
+def test_what_it_cannot_read_is_refused(model, ask, error, said):
+    with pytest.raises(error, match=said):
+        ask(model)
+
+
+def test_caches_have_all_grown_or_none(model):
+    caches = model.new_caches(1, 9)
+    model.last_hidden_state(random_ids(1, 4), caches)
+    with pytest.raises(ValueError, match="ids must be in"):
+        model.last_hidden_state(torch.tensor([[99]]), caches)
+    last = [each for each in model.modules() if isinstance(each, nn.Linear)][-2:]
+
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    handles = [each.register_forward_pre_hook(broken) for each in last]
+    if handles:
+        with pytest.raises(KeyboardInterrupt):
+            model(random_ids(1, 1), caches)
+    assert [cache.length for cache in caches] == [4] * len(caches)
+
+
+def test_the_second_decoder_is_the_llama_of_transformers():
+    """Rung by rung: what each of its layers takes and gives, and the gradients."""
+    model = with_random_weights(MODELS["second"]()).double()
+    config = LlamaConfig(
+        vocab_size=VOCAB_SIZE,
+        hidden_size=8,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=POSITIONS,
+        rms_norm_eps=1e-6,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        attn_implementation="eager",
+    )
+    theirs = LlamaForCausalLM(config).double()
+    theirs.load_state_dict({their_name(k): v for k, v in model.state_dict().items()}, strict=True)
+    ids = random_ids(3, 9)
+    ours_of, theirs_of = tensors_of(model, ids), tensors_of(theirs, ids)
+    rungs = [name for name in ours_of if their_name(name) in theirs_of]
+    assert len(rungs) == 1 + 2 * 9 + 2
+    for name in rungs:
+        assert_same(ours_of[name], theirs_of[their_name(name)], tolerance=TOLERANCE)
+    model.loss(ids).backward()
+    logits = theirs(ids).logits[:, :-1]
+    nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+    their_gradients = {name: each.grad for name, each in theirs.named_parameters()}
+    for name, each in model.named_parameters():
+        assert_same([each.grad], [their_gradients[their_name(name)]], tolerance=TOLERANCE)
+
+
+def their_name(name: str) -> str:
+    """What `transformers` calls a layer or a weight of the second decoder."""
+    if name.startswith("head"):
+        return f"lm_{name}"
+    for ours, its in {
+        "embedding": "embed_tokens",
+        "blocks": "layers",
+        ".norm": ".input_layernorm",
+        ".mlp_norm": ".post_attention_layernorm",
+        ".attention": ".self_attn",
+        ".gate_proj": ".mlp.gate_proj",
+        ".up_proj": ".mlp.up_proj",
+        ".down_proj": ".mlp.down_proj",
+    }.items():
+        name = name.replace(ours, its)
+    return f"model.{name}"
+
+
+def tensors_of(model: nn.Module, ids: torch.Tensor) -> dict[str, list[torch.Tensor]]:
+    """What each layer that holds no other takes and gives."""
+    found: dict[str, list[torch.Tensor]] = {}
+
+    def note(name):
+        def hook(module, inputs, output):
+            found[name] = [inputs[0].double(), output.detach()]
+
+        return hook
+
+    for name, module in model.named_modules():
+        if not list(module.children()) and list(module.parameters()):
+            module.register_forward_hook(note(name))
+    model(ids)
+    return found

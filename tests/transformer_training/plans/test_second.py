@@ -1,0 +1,123 @@
+"""A model of another package is trained by its plan: alone, shared, killed and resumed."""
+
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.transformer_layers.models.second import PLAN, Second, SecondConfig
+from tests.transformer_training.processes import Parent, losses, wait_for_step
+from transformer_layers import GPT2Config, load_tokenizer
+from transformer_training import TrainingError, costs, estimate
+from transformer_training.config import parse
+from transformer_training.plans import PLANS, plan_of
+from transformer_training.run import train
+
+pytestmark = pytest.mark.xdist_group("ranks")  # one process has the run to compare with
+
+TOLERANCE = 3e-5  # see ../test_ranks.py
+ROOT = Path(__file__).parents[3]
+BEFORE = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from tests.transformer_layers.models.second import PLAN
+from transformer_training.plans import PLANS
+PLANS[PLAN.name] = PLAN
+"""
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PLANS, PLAN.name, PLAN)
+
+
+@pytest.fixture
+def options(small: list[str]) -> list[str]:
+    more = "--architecture second --n-head 4 --n-embd 16 --checkpoint-every 10 --keep 9"
+    return [*small, *more.split()]
+
+
+@pytest.fixture(scope="module")
+def alone(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("second")
+    options = "--steps 30 --batch-size 4 --seq 8 --n-layer 1 --n-head 4 --n-embd 16 --lr 1e-2"
+    more = "--vocab-size 260 --checkpoint-every 10 --evaluate-every 10 --keep 9"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PLANS, PLAN.name, PLAN)
+        command = ["--data", str(text), "--out", str(out), "--architecture", "second"]
+        train(parse([*command, *options.split(), *more.split()]))
+    return out
+
+
+def close(left: Path, right: Path) -> None:
+    torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
+    ours, theirs = (load_file(each / "final/model.safetensors") for each in (left, right))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
+
+
+def shared(parent: Parent, size: int, options: list[str], out: Path, parallel: str) -> list[int]:
+    command = [*options, "--out", str(out), "--parallel", parallel]
+    processes = parent.ranks(size, command, out.parent / f"said-{parallel}-{size}", BEFORE)
+    statuses = [process.wait() for process in processes]
+    if any(statuses):
+        print(*(process.said()[-3000:] for process in processes), sep="\n----\n")
+    return statuses
+
+
+def test_it_learns_and_is_loaded(alone):
+    assert losses(alone)[-1] < losses(alone)[0] - 1
+    model, tokenizer = Second.from_pretrained(alone / "final"), load_tokenizer(alone / "final")
+    assert model.config == SecondConfig(260, 8, 16, 1, 4, 2)
+    assert model.generate(tokenizer.encode("a")[None, :3], 5).shape[1] > 5
+
+
+@pytest.mark.parametrize(("parallel", "size"), [("ddp", 2), ("fsdp", 2), ("tp", 2), ("fsdp+tp", 4)])
+def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent, parallel, size):
+    assert shared(parent, size, options, tmp_path / "out", parallel) == [0] * size
+    close(tmp_path / "out", alone)
+
+
+def test_what_ranks_saved_one_process_goes_on_from(options, tmp_path, alone, parent):
+    out = tmp_path / "out"
+    assert shared(parent, 2, options, out, "tp") == [0, 0]
+    for step in (20, 30):
+        (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
+    train(parse([*options, "--out", str(out)]))
+    close(out, alone)
+
+
+def test_a_killed_run_goes_on(options, tmp_path, alone, parent):
+    out = tmp_path / "out"
+    process = parent.start([*options, "--out", str(out)], tmp_path / "said", before=BEFORE)
+    wait_for_step(out, 12, process)
+    process.kill(signal.SIGKILL)
+    process.wait()
+    train(parse([*options, "--out", str(out)]))
+    close(out, alone)
+
+
+def test_heads_of_keys_that_cannot_be_shared_are_named(options, tmp_path, parent):
+    command = [*options, "--out", str(tmp_path / "out"), "--parallel", "tp"]
+    processes = parent.ranks(4, command, tmp_path / "said", BEFORE)
+    assert {process.wait() for process in processes} - {0, 1} <= {-signal.SIGABRT}
+    said = "".join(process.said() for process in processes)
+    assert "4 ranks cannot share 2 heads of keys evenly" in said
+
+
+def test_what_a_step_costs_is_derived(options):
+    sizes = SecondConfig(260, 8, 16, 1, 4, 2)
+    weights = sum(each.numel() for each in Second(sizes).parameters())
+    assert costs(sizes, 4).parameters == 4 * weights
+    cut = 4 * (2 * 16 * 16 + 2 * 16 * 8 + 3 * 16 * 32)
+    assert costs(sizes, 4, parallel="tp", ranks=2).parameters == 4 * weights - cut // 2
+    assert estimate(parse([*options, "--out", "-"]), 260).parameters == weights
+
+
+def test_what_no_plan_has_is_refused(options):
+    with pytest.raises(TypeError, match="sizes must be of GPT2Config, SecondConfig, got dict"):
+        costs({}, 4)
+    assert plan_of(GPT2Config()).name == "gpt2"
+    with pytest.raises(TrainingError, match="--architecture must be one of gpt2, second, got 'x'"):
+        parse([*options, "--out", "-", "--architecture", "x"])
