@@ -104,7 +104,8 @@ def costs(
     :math:`4 \Psi`, which is what `fsdp` is there to spare. `tp` sends as much as without them.
 
     Args:
-        sizes: The model's, of a class that has a plan, such as :class:`GPT2Config`.
+        sizes: The model's, of a class that has a plan, such as
+            :class:`transformer_layers.GPT2Config`.
         batch_size: Sequences of a step, over all ranks.
         seq: Positions of a sequence; as many as the model has if not given.
         precision: `float32`, or `bfloat16` by autocast: weights, gradients and means stay float32.

@@ -103,8 +103,8 @@ def require_memory(
     if state > there:
         raise TrainingError(
             f"--n-embd {config.n_embd}, --n-layer {config.n_layer} and --seq {config.seq} make a "
-            f"model that needs {_bytes(state)} in each process, with gradients and AdamW's moments, "
-            f"and there are {_bytes(there)}; make it smaller"
+            f"model that needs {_bytes(state)} in each process, with gradients and AdamW's "
+            f"moments, and there are {_bytes(there)}; make it smaller"
         )
     if state + beside > there:
         raise TrainingError(

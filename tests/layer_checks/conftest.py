@@ -1,5 +1,10 @@
 """Settings for the tests of the checks."""
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
 import pytest
 
 
@@ -9,3 +14,41 @@ def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     from layer_checks import check  # not before a wrong version is in its place
 
     monkeypatch.setitem(check.__kwdefaults__, "timeout", 3600.0)
+
+
+class Distribution(Protocol):
+    """Puts a distribution with entry points on `sys.path`."""
+
+    def __call__(self, name: str, points: str, **modules: str) -> Path: ...
+
+
+@pytest.fixture
+def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Distribution]:
+    """Distributions of others, which are known for the time of a test."""
+    from layer_checks import registry
+
+    monkeypatch.setattr(registry, "LAYERS", dict(registry.LAYERS))
+    monkeypatch.setattr(registry, "_asked", False)
+    monkeypatch.syspath_prepend(tmp_path)
+    written: list[str] = []
+
+    def write(name: str, points: str, **modules: str) -> Path:
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[layer_checks]\n{points}\n")
+        for module, text in modules.items():
+            (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
+            written.append(module)
+        return tmp_path
+
+    yield write
+    for module in written:
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def gated(distribution: Distribution) -> Path:
+    """The folder of a distribution that has a gated layer with checks and two wrong versions."""
+    text = (Path(__file__).parent / "others/gated_layers.py").read_text(encoding="utf-8")
+    return distribution("gated", "layers = gated_layers", gated_layers=text)

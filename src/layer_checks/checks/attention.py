@@ -80,12 +80,14 @@ attention_weights = Layer(
     "attention_weights(query, key, mask=None)",
     example=lambda candidate: candidate(*_inputs()),
     probe=_probe_weights,
+    not_mistakes={"small values flushed to zero"},  # such values are all one to a softmax
 )
 scaled_dot_product_attention = Layer(
     "scaled_dot_product_attention",
     "scaled_dot_product_attention(query, key, value, mask=None, dropout_p=0.0)",
     example=_example,
     probe=_probe,
+    synonyms={"dropout_p": "dropout p dropout_rate dropout_prob".split()},
 )
 both = Family(
     {

@@ -20,6 +20,7 @@ from layer_checks.kit.candidates import (
     rounds_once_with_float32_parameters,
     same,
     weights_of,
+    width_of,
 )
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.initial import starts_as
@@ -79,6 +80,11 @@ batch_norm_1d = Layer(
     "BatchNorm1d(num_features, eps=1e-5, momentum=0.1)",
     example=_example,
     probe=_probe,
+    synonyms={"num_features": "channels num_channels dim features n_features d_model".split()},
+    attributes=("eps", "momentum"),
+    sizes={"num_features": width_of},
+    not_mistakes={"reset draws another start"},  # "reset leaves the buffers" shows the same
+    leading=(4,),
 )
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 import transformer_layers
+from layer_checks.checks.conv1d import TransposedLinear
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.kit.candidates import (
     built,
@@ -14,22 +16,59 @@ from layer_checks.kit.candidates import (
     same,
     weights_of,
 )
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Layer, Layout
 from layer_checks.kit.dropping import elements_dropped, one_of, parts_dropped, seen_in_training
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import (
-    TorchCausalSelfAttention,
     agreeing_gradients,
     future_changes_nothing,
-    in_steps,
     sequences,
-    steps_equal_the_whole,
     with_weights_of,
 )
 from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.weight_maps import same_names
+from transformer_layers import KeyValueCache
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
 _D_MODEL, _NUM_HEADS = 15, 3
+# As they are published.
+WEIGHTS = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
+
+
+class TorchCausalSelfAttention(nn.Module):
+    """torch's linear layer and its attention kernel, on weights held as (in, out)."""
+
+    def __init__(self, d_model: int, num_heads: int, std: float = 0.2) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.c_attn = TransposedLinear(d_model, 3 * d_model, std)
+        self.c_proj = TransposedLinear(d_model, d_model, std)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Attends from each position to itself and those before it."""
+        parts = self.c_attn(x).chunk(3, dim=-1)
+        query, key, value = (
+            each.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2) for each in parts
+        )
+        heads = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.c_proj(heads.transpose(-3, -2).flatten(-2))
+
+
+def in_steps(ours: nn.Module, x: Tensor, num_heads: int, lengths: list[int]) -> list[Tensor]:
+    """The outputs for parts of two sequences, one after the other, with a cache."""
+    seq, d_model = x.shape[-2:]
+    cache = KeyValueCache(2, num_heads, seq, d_model // num_heads, dtype=torch.float64)
+    # Contiguous, as a single new position is in use.
+    return [ours(part.contiguous(), cache=cache) for part in x.split(lengths, dim=1)]
+
+
+def steps_equal_the_whole(
+    ours: nn.Module, theirs: nn.Module, d_model: int, num_heads: int
+) -> Evidence:
+    """Holds steps of 3, 2 and 1 positions with a cache against all six at once."""
+    x = sequences(d_model, seq=6)
+    steps = in_steps(ours, x, num_heads, [3, 2, 1])
+    return equivalent(torch.cat(steps, dim=1), theirs(x), atol=1e-12)
 
 
 def _pair(
@@ -65,6 +104,10 @@ causal_self_attention = Layer(
     "CausalSelfAttention(d_model, num_heads, dropout=0.1)",
     example=_example,
     probe=_probe,
+    layout=Layout(
+        in_out=frozenset({"c_attn", "c_proj"}), packed={"c_attn": ("query", "key", "value")}
+    ),
+    counterparts={"transformers.GPT2Attention": same_names(*WEIGHTS)},
 )
 
 

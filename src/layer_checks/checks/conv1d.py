@@ -15,9 +15,23 @@ from layer_checks.kit.candidates import (
     same,
     weights_of,
 )
-from layer_checks.kit.definitions import Candidate, Layer
-from layer_checks.kit.oracles import TransposedLinear, agreeing_gradients, with_weights_of
+from layer_checks.kit.definitions import Candidate, Layer, Layout, Start
+from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.weight_maps import same_names
+
+
+class TransposedLinear(nn.Module):
+    """`torch.nn.functional.linear` with random float64 weights, the matrix held as (in, out)."""
+
+    def __init__(self, in_features: int, out_features: int, std: float = 0.2) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(std * randn64(in_features, out_features))
+        self.bias = nn.Parameter(std * randn64(out_features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps the last axis of `x`."""
+        return functional.linear(x, self.weight.t(), self.bias)
 
 
 def _pair(candidate: Candidate, in_features: int, out_features: int) -> tuple[nn.Module, nn.Module]:
@@ -47,6 +61,14 @@ conv1d = Layer(
     "Conv1D(in_features, out_features)",
     example=_example,
     probe=_probe,
+    synonyms={
+        "in_features": "nx in_dim d_in input_dim n_in in_channels input_size".split(),
+        "out_features": "nf out_dim d_out output_dim n_out out_channels output_size".split(),
+    },
+    layout=Layout(in_out=frozenset({"weight"})),
+    not_mistakes={"view of the input"},  # "view of strides" is the same
+    starts={"weight": Start(std=0.02), "bias": Start(0.0)},
+    counterparts={"transformers.Conv1D": same_names("weight", "bias")},
 )
 
 

@@ -32,17 +32,23 @@ def _probe(call: Call) -> list[Tensor]:
     return [share, y.detach().unique(), gradient.unique(), call(x, 0.3, False).detach().mean()]
 
 
+_SYNONYMS = {"p": "dropout drop dropout_p dropout_rate dropout_prob prob rate drop_prob".split()}
+
 dropout = Layer(
     "dropout",
     "dropout(x, p=0.5, training=True)",
     example=lambda candidate: candidate(torch.ones(2, 3), 0.5, training=True),
     probe=lambda candidate: _probe(_of_function(candidate)),
+    synonyms=_SYNONYMS,
 )
 dropout_layer = Layer(
     "Dropout",
     "Dropout(p=0.5)",
     example=lambda candidate: built(candidate, 0.5)(torch.ones(2, 3)),
     probe=lambda candidate: _probe(_of_layer(candidate)),
+    synonyms=_SYNONYMS,
+    # Without parameters, and with a root of nothing in it.
+    not_mistakes={"gradient of a root at zero", "parameters made in forward"},
 )
 both = Family({dropout: _of_function, dropout_layer: _of_layer})
 

@@ -7,15 +7,60 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
+from layer_checks.checks.multi_head_attention import blocked_by, packed, unpacked
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.kit.candidates import built, outputs_and_gradients, randn64, same, weights_of
 from layer_checks.kit.definitions import Candidate, Family, Layer
 from layer_checks.kit.dropping import elements_dropped, one_of, seen_in_training
 from layer_checks.kit.initial import starts_as
-from layer_checks.kit.oracles import TorchEncoderLayer, agreeing_gradients, with_weights_of
+from layer_checks.kit.oracles import Counterpart, agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.weight_maps import WeightMap, Weights, renamed, split_off
 
 _SIZES = _D_MODEL, _NUM_HEADS, _D_FF = 6, 2, 7
+
+
+class TorchEncoderLayer(Counterpart):
+    """`torch.nn.TransformerEncoderLayer` without dropout."""
+
+    counterpart, layer_name = "nn.TransformerEncoderLayer", "layer"
+    layer: nn.TransformerEncoderLayer
+
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, norm_first: bool) -> None:
+        layer = nn.TransformerEncoderLayer(
+            d_model, num_heads, d_ff, dropout=0.0, batch_first=True, norm_first=norm_first
+        )
+        super().__init__(layer, std=0.5)
+        self.num_heads = num_heads
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attends, then maps each position."""
+        blocked = blocked_by(mask, (x.shape[0], x.shape[1], x.shape[1]), self.num_heads)
+        return self.layer(x, src_mask=blocked)
+
+
+_OF_ENCODER_LAYER = {
+    f"{ours}.{part}": f"{theirs}.{part}"
+    for ours, theirs in (
+        ("feed_forward.linear1", "linear1"),
+        ("feed_forward.linear2", "linear2"),
+        ("norm1", "norm1"),
+        ("norm2", "norm2"),
+    )
+    for part in ("weight", "bias")
+}
+
+
+def _to_theirs(weights: Weights) -> dict[str, Tensor]:
+    attention, rest = split_off("self_attention.", weights)
+    joined = {f"self_attn.{name}": weight for name, weight in packed(attention).items()}
+    return joined | renamed(_OF_ENCODER_LAYER, rest)
+
+
+def _to_ours(weights: Weights) -> dict[str, Tensor]:
+    attention, rest = split_off("self_attn.", weights)
+    cut = {f"self_attention.{name}": weight for name, weight in unpacked(attention).items()}
+    return cut | renamed({theirs: ours for ours, theirs in _OF_ENCODER_LAYER.items()}, rest)
 
 
 @dataclass(frozen=True)
@@ -69,12 +114,14 @@ transformer_encoder_layer = Layer(
     "TransformerEncoderLayer(d_model, num_heads, d_ff, dropout=0.1)(x, mask=None)",
     _example,
     probe=lambda candidate: _probe(_post_norm(candidate)),
+    counterparts={"nn.TransformerEncoderLayer": WeightMap(_to_theirs, _to_ours)},
 )
 pre_norm_transformer_encoder_layer = Layer(
     "PreNormTransformerEncoderLayer",
     "PreNormTransformerEncoderLayer(d_model, num_heads, d_ff, dropout=0.1)(x, mask=None)",
     _example,
     probe=lambda candidate: _probe(_pre_norm(candidate)),
+    options={"norm_first": True},
 )
 both = Family(
     {transformer_encoder_layer: _post_norm, pre_norm_transformer_encoder_layer: _pre_norm}

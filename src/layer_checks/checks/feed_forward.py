@@ -5,29 +5,56 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 import transformer_layers
+from layer_checks.checks.conv1d import TransposedLinear
 from layer_checks.evidence.evidence import Evidence, equivalent
 from layer_checks.kit.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
     randn64,
+    randomized,
     same,
     weights_of,
 )
-from layer_checks.kit.definitions import Candidate, Family, Layer
+from layer_checks.kit.definitions import Candidate, Family, Layer, Layout
 from layer_checks.kit.dropping import seen_in_training
 from layer_checks.kit.initial import starts_as
-from layer_checks.kit.oracles import (
-    TorchFeedForward,
-    TorchPositionwiseFeedForward,
-    agreeing_gradients,
-    with_weights_of,
-)
+from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.weight_maps import same_names
 
 _D_MODEL, _D_FF = 5, 7
+# Of `FeedForward`, as they are published.
+WEIGHTS = ("c_fc.weight", "c_fc.bias", "c_proj.weight", "c_proj.bias")
+
+
+class TorchPositionwiseFeedForward(nn.Module):
+    """`torch.nn.Linear` twice, around a ReLU."""
+
+    def __init__(self, d_model: int, d_ff: int, std: float) -> None:
+        super().__init__()
+        self.linear1 = randomized(nn.Linear(d_model, d_ff), std).double()
+        self.linear2 = randomized(nn.Linear(d_ff, d_model), std).double()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps each position."""
+        return self.linear2(functional.relu(self.linear1(x)))
+
+
+class TorchFeedForward(nn.Module):
+    """torch's linear layer twice, around the tanh form of GELU, on weights held as (in, out)."""
+
+    def __init__(self, d_model: int, d_ff: int, std: float = 0.2) -> None:
+        super().__init__()
+        self.c_fc = TransposedLinear(d_model, d_ff, std)
+        self.c_proj = TransposedLinear(d_ff, d_model, std)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps each position."""
+        return self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
 
 
 @dataclass(frozen=True)
@@ -81,6 +108,8 @@ feed_forward = Layer(
         built(candidate, _D_MODEL, _D_FF, dropout=0.5),
     ),
     probe=lambda candidate: _probe(_gpt2(candidate), _default_size(candidate)),
+    layout=Layout(in_out=frozenset({"c_fc", "c_proj"})),
+    counterparts={"transformers.GPT2MLP": same_names(*WEIGHTS)},
 )
 both = Family({positionwise_feed_forward: _positionwise, feed_forward: _gpt2})
 

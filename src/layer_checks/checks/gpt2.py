@@ -6,9 +6,10 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
+from layer_checks.checks.gpt2_block import LAYOUT, TorchGPT2Block, as_at_the_start
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.candidates import (
@@ -22,14 +23,14 @@ from layer_checks.kit.candidates import (
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.dropping import elements_dropped, one_of
 from layer_checks.kit.oracles import (
-    TorchGPT2,
     agreeing_gradients,
-    as_at_the_start,
     same_state,
     with_weights_of,
 )
 from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.weight_maps import WeightMap, Weights, renamed, split_off
 from layer_checks.kit.writing import (
+    Writing,
     continued,
     drawn_from_generator,
     drawn_from_nucleus,
@@ -40,8 +41,73 @@ from layer_checks.kit.writing import (
     written,
 )
 from transformer_layers import GPT2Config, KeyValueCache
+from transformer_layers.models.gpt2.checkpoint import HEAD, PREFIX, weight_shapes
 
 _VOCAB_SIZE, _N_POSITIONS, _N_EMBD, _N_LAYER, _N_HEAD = 11, 8, 6, 2, 3
+
+
+class TorchGPT2(Writing):
+    """torch's embeddings, norms, linear layers and attention kernel."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__()
+        sizes = config.n_embd, config.n_head, config.layer_norm_epsilon
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd, dtype=torch.float64)
+        self.wpe = nn.Embedding(config.n_positions, config.n_embd, dtype=torch.float64)
+        self.h = nn.Sequential(*(TorchGPT2Block(*sizes) for _ in range(config.n_layer)))
+        self.ln_f = nn.LayerNorm(config.n_embd, config.layer_norm_epsilon, dtype=torch.float64)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The logits of what follows each position."""
+        x = self.wte(ids) + self.wpe.weight[: ids.shape[-1]]
+        return functional.linear(self.ln_f(self.h(x)), self.wte.weight)
+
+    def loss(self, ids: Tensor) -> Tensor:
+        """The cross-entropy of each next token."""
+        logits = self(ids)[..., :-1, :]
+        return functional.cross_entropy(logits.flatten(0, -2), ids[..., 1:].flatten())
+
+    @torch.no_grad()
+    def vary(self) -> None:
+        """Small embeddings, the smaller of positions, and a last norm that changes little."""
+        randomized(self, std=2.0)
+        self.wte.weight.normal_(std=0.3)
+        self.wpe.weight.normal_(std=0.2)
+        self.ln_f.weight.fill_(1.0)
+        self.ln_f.bias.zero_()
+
+    @torch.no_grad()
+    def fix_logits(self, logits: Tensor) -> None:
+        """The last norm gives its bias, which picks one column of the embedding."""
+        self.ln_f.weight.zero_()
+        self.ln_f.bias.copy_(torch.arange(len(self.ln_f.bias)) == 0)
+        self.wte.weight[:, 0] = logits
+
+
+def _names(weights: Weights) -> tuple[str, ...]:
+    """The published names of a model of as many blocks as these weights have."""
+    blocks = len({name.split(".")[1] for name in weights if name.startswith("h.")})
+    config = GPT2Config(n_layer=max(blocks, 1))
+    return tuple(name for name, _ in weight_shapes(config))
+
+
+def _kept(weights: Weights) -> dict[str, Tensor]:
+    return renamed({name: name for name in _names(weights)}, weights)
+
+
+def _with_head(weights: Weights) -> dict[str, Tensor]:
+    kept = _kept(weights)
+    return {PREFIX + name: weight for name, weight in kept.items()} | {HEAD: kept["wte.weight"]}
+
+
+def _without_head(weights: Weights) -> dict[str, Tensor]:
+    names = _names(split_off(PREFIX, weights)[0])
+    rest = {name: weight for name, weight in weights.items() if name != HEAD}
+    kept = renamed({PREFIX + name: name for name in names}, rest)
+    head = weights.get(HEAD)
+    if head is not None and not torch.equal(head, kept["wte.weight"]):
+        raise ValueError("lm_head.weight differs from wte.weight: our head is the token embedding")
+    return kept
 
 
 def _config(dropout: float = 0.0) -> GPT2Config:
@@ -126,6 +192,13 @@ gpt2 = Layer(
     "GPT2(config)(ids), with .loss(ids)",
     example=_example,
     probe=_probe,
+    not_mistakes={"always float32"},  # "logits in float32" is the same
+    leading=None,  # its inputs are tokens
+    layout=LAYOUT,
+    counterparts={
+        "transformers.GPT2Model": WeightMap(_kept, _kept),
+        "transformers.GPT2LMHeadModel": WeightMap(_with_head, _without_head),
+    },
 )
 
 

@@ -7,6 +7,13 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
+from layer_checks.checks import causal_self_attention, feed_forward
+from layer_checks.checks.causal_self_attention import (
+    TorchCausalSelfAttention,
+    in_steps,
+    steps_equal_the_whole,
+)
+from layer_checks.checks.feed_forward import TorchFeedForward
 from layer_checks.evidence.evidence import Evidence, equivalent
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.candidates import (
@@ -17,24 +24,60 @@ from layer_checks.kit.candidates import (
     same,
     weights_of,
 )
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Layer, Layout
 from layer_checks.kit.dropping import elements_dropped, one_of, seen_in_training
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import (
-    TorchGPT2Block,
     agreeing_gradients,
-    as_at_the_start,
     future_changes_nothing,
-    in_steps,
     same_state,
     sequences,
-    steps_equal_the_whole,
     with_weights_of,
 )
 from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.weight_maps import same_names
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
 _D_MODEL, _NUM_HEADS = 15, 3
+# As they are published.
+WEIGHTS = (
+    *("ln_1.weight", "ln_1.bias"),
+    *(f"attn.{name}" for name in causal_self_attention.WEIGHTS),
+    *("ln_2.weight", "ln_2.bias"),
+    *(f"mlp.{name}" for name in feed_forward.WEIGHTS),
+)
+# Of the block and of the model.
+LAYOUT = Layout(
+    in_out=frozenset({"c_attn", "c_fc", "c_proj"}), packed={"c_attn": ("query", "key", "value")}
+)
+
+
+class TorchGPT2Block(nn.Module):
+    """torch's norms around the two."""
+
+    def __init__(self, d_model: int, num_heads: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(d_model, eps, dtype=torch.float64)
+        self.attn = TorchCausalSelfAttention(d_model, num_heads)
+        self.ln_2 = nn.LayerNorm(d_model, eps, dtype=torch.float64)
+        self.mlp = TorchFeedForward(d_model, 4 * d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Attends, then maps each position."""
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+def as_at_the_start(module: nn.Module) -> None:
+    """Gives weights the deviation 0.02, gains ones and biases zeros."""
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif ".ln_" in f".{name}":
+                parameter.fill_(1.0)
+            else:
+                parameter.normal_(std=0.02)
 
 
 @cache  # a module takes as long to build as to run
@@ -74,6 +117,9 @@ gpt2_block = Layer(
     "GPT2Block(d_model, num_heads, dropout=0.1, eps=1e-5)",
     example=_example,
     probe=_probe,
+    attributes=("eps",),
+    layout=LAYOUT,
+    counterparts={"transformers.GPT2Block": same_names(*WEIGHTS)},
 )
 
 

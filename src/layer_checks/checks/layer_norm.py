@@ -59,6 +59,7 @@ layer_norm = Layer(
     "LayerNorm(d_model, eps=1e-5, bias=True)",
     example=_example,
     probe=_probe,
+    attributes=("eps",),
 )
 
 

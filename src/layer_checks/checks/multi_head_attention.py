@@ -21,11 +21,64 @@ from layer_checks.kit.candidates import (
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.dropping import one_of, parts_dropped, seen_in_training
 from layer_checks.kit.initial import starts_as
-from layer_checks.kit.oracles import TorchAttention, agreeing_gradients, with_weights_of
+from layer_checks.kit.oracles import Counterpart, agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.weight_maps import WeightMap, Weights, renamed
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences, 4 queries, 7 keys.
 _D_MODEL, _NUM_HEADS, _D_K = 15, 3, 5
+_PROJECTIONS = ("query_proj", "key_proj", "value_proj")
+
+
+def blocked_by(mask: Tensor | None, shape: tuple[int, ...], num_heads: int) -> Tensor | None:
+    """A mask as torch means it: True is blocked, and a batch has one for each head."""
+    if mask is None or mask.ndim < 3:
+        return None if mask is None else ~mask
+    return (~mask).expand(shape).repeat_interleave(num_heads, dim=0)
+
+
+class TorchAttention(Counterpart):
+    """`torch.nn.MultiheadAttention`."""
+
+    counterpart, layer_name = "nn.MultiheadAttention", "attention"
+    attention: nn.MultiheadAttention
+
+    def __init__(self, d_model: int, num_heads: int, **options: Any) -> None:
+        attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True, **options)
+        super().__init__(attention, std=0.2)
+        self.num_heads = num_heads
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        """Attends from `query` to `key` and `value`."""
+        blocked = blocked_by(mask, (query.shape[0], query.shape[1], key.shape[1]), self.num_heads)
+        return self.attention(query, key, value, attn_mask=blocked, need_weights=False)[0]
+
+
+def packed(weights: Weights) -> dict[str, Tensor]:
+    """Joins the three projections; without biases there is one weight each."""
+    parts = ("weight", "bias") if "output_proj.bias" in weights else ("weight",)
+    ours = [f"{name}.{part}" for name in (*_PROJECTIONS, "output_proj") for part in parts]
+    weights = renamed({name: name for name in ours}, weights)
+    joined = {
+        f"in_proj_{part}": torch.cat([weights[f"{name}.{part}"] for name in _PROJECTIONS])
+        for part in parts
+    }
+    return joined | {f"out_proj.{part}": weights[f"output_proj.{part}"] for part in parts}
+
+
+def unpacked(weights: Weights) -> dict[str, Tensor]:
+    parts = ("weight", "bias") if "in_proj_bias" in weights else ("weight",)
+    theirs = [name + part for part in parts for name in ("in_proj_", "out_proj.")]
+    weights = renamed({name: name for name in theirs}, weights)
+    thirds = {part: weights[f"in_proj_{part}"].chunk(3) for part in parts}
+    ours = {
+        f"{name}.{part}": thirds[part][position]
+        for position, name in enumerate(_PROJECTIONS)
+        for part in parts
+    }
+    return ours | {f"output_proj.{part}": weights[f"out_proj.{part}"] for part in parts}
 
 
 def _pair(candidate: Candidate, **options: Any) -> tuple[nn.Module, TorchAttention]:
@@ -85,6 +138,8 @@ multi_head_attention = Layer(
     "MultiHeadAttention(d_model, num_heads, dropout=0.0, bias=True)(query, key, value, mask=None)",
     example=_example,
     probe=_probe,
+    not_mistakes={"size guessed"},  # "length guessed" is the same
+    counterparts={"nn.MultiheadAttention": WeightMap(packed, unpacked)},
 )
 
 

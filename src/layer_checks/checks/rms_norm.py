@@ -53,6 +53,7 @@ rms_norm = Layer(
     "RMSNorm(d_model, eps=1e-6)",
     example=_example,
     probe=_probe,
+    attributes=("eps",),
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from layer_checks.detection.table import DetectionTable, detection_table
 from layer_checks.diagnosis.report import check
-from layer_checks.registry import LAYERS, layer_named, right_version
+from layer_checks.registry import layer_named, layers, right_version
 
 
 def main(layer_names: Sequence[str]) -> int:
@@ -22,18 +22,18 @@ def main(layer_names: Sequence[str]) -> int:
         The exit status.
     """
     try:
-        layers = [layer_named(name) for name in layer_names] or list(LAYERS.values())
+        asked = [layer_named(name) for name in layer_names] or list(layers())
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     problems: list[str] = []
     versions = 0
-    for layer in layers:
+    for layer in asked:
         table = detection_table(layer.name, generic=True)
         versions += len(table.wrong_versions)
         print(f"{layer.name}\n\n{table}\n")
         problems += problems_of(table)
-    print(f"{versions} wrong versions of {len(layers)} layers")
+    print(f"{versions} wrong versions of {len(asked)} layers")
     for problem in problems:
         print(f"problem: {problem}")
     return 1 if problems else 0

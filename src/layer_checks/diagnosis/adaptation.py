@@ -9,10 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from layer_checks.kit.arguments import SYNONYMS, CannotTakeError, arranged, signature_of
+from layer_checks.kit.arguments import (
+    CannotTakeError,
+    arranged,
+    signature_of,
+    vocabulary_of,
+)
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.matching import heads_of
-from layer_checks.registry import right_version
 
 # How others mean a mask in which True allows: what the mask becomes, and the words for it.
 MASKS: Mapping[str, str] = {
@@ -46,12 +50,12 @@ class Adapted:
     def __init__(
         self, layer: Layer, candidate: Candidate, extras: Mapping[str, Any] | None = None
     ) -> None:
-        right: Any = right_version(layer.name)
-        self.is_class = inspect.isclass(right)
+        self.is_class = layer.is_class
+        self.vocabulary = vocabulary_of(layer)
         self.candidate, self.extras = candidate, dict(extras or {})
-        self.ours = signature_of(right)
-        self.ours_called = signature_of(right.forward) if self.is_class else self.ours
-        self.norm_first = layer.name.startswith("PreNorm")
+        self.ours = signature_of(layer.right)
+        self.ours_called = signature_of(layer.right.forward) if self.is_class else self.ours
+        self.options, self.attributes = dict(layer.options), layer.attributes
         self.how: dict[str, dict[str, None]] = {"built": {}, "called": {}}
         self.others: dict[str, None] = {}
         self.remarks: dict[str, None] = {}
@@ -95,9 +99,8 @@ class Adapted:
         given = _given(self.ours, args, kwargs)
         if theirs is None or given is None or _takes_anything(theirs):
             return self.candidate(*args, **kwargs)
-        call = arranged(given, theirs, defaults=_defaults(self.ours))
-        options = {"norm_first": True} if self.norm_first else {}
-        options |= self.extras
+        call = arranged(given, theirs, self.vocabulary, defaults=_defaults(self.ours))
+        options = self.options | self.extras
         call.kwargs |= {
             name: value
             for name, value in options.items()
@@ -111,7 +114,7 @@ class Adapted:
 
     def _set(self, built: Any, name: str, value: Any) -> None:
         """What the constructor does not take may be an attribute, as an eps often is."""
-        attributes = [name, *SYNONYMS.get(name, ())] if name in ("eps", "momentum") else []
+        attributes = [name, *self.vocabulary.get(name, ())] if name in self.attributes else []
         for attribute in attributes:
             if isinstance(getattr(built, attribute, None), float):
                 setattr(built, attribute, value)
@@ -161,7 +164,7 @@ class Adapted:
             self.note(MASKS[self.mask])
         elif "mask" in given and given["mask"] is None:
             del given["mask"]
-        call = arranged(given, theirs, calls=True)
+        call = arranged(given, theirs, self.vocabulary, calls=True)
         for name, value in call.missing.items():
             if value is not None:
                 raise CannotTakeError(f"its call takes no {name}")

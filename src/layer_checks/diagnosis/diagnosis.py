@@ -1,6 +1,5 @@
 """What is run to diagnose a layer: as it is, and, if that does not do, in an adapted form."""
 
-import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,8 +18,8 @@ from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import counterparts, matched_by, weights_of, witnessed_by
 from layer_checks.kit.definitions import Candidate, Check, Layer
-from layer_checks.kit.matching import Match, Source, cut, matches, named_by_hand
-from layer_checks.registry import right_version
+from layer_checks.kit.match_search import matches, named_by_hand
+from layer_checks.kit.matching import Match, Source, cut, heads_of
 
 # Checks that look at what a call does to its inputs, which a candidate with copies cannot change.
 _OF_INPUTS = re.compile(
@@ -80,7 +79,7 @@ def diagnose(
         OutOfTime: When the time is over.
         ValueError: If `names` names what is not there.
     """
-    if isinstance(candidate, nn.Module) and inspect.isclass(right_version(layer.name)):
+    if isinstance(candidate, nn.Module) and layer.is_class:
         _diagnose_instance(layer, candidate, names, seed, found)
         return
     _Diagnosis(layer, candidate, names, seed, found).run()
@@ -224,6 +223,9 @@ class _Diagnosis:
             adapted.note("it changes its input: it is given copies")
         if loaded is not None and (self.names or not loaded.by_name):
             form = self._matched(form, loaded)
+            for name in form.match.contrary if form.match else ():
+                text = f"its {name} is read in another order than that of its name"
+                adapted.remarks[text] = None
         return self._masked(adapted, form)
 
     def _can_be_called(self, adapted: Adapted) -> bool:
@@ -240,7 +242,8 @@ class _Diagnosis:
         parameters, weights = weights_of(loaded.layer), loaded.weights
         self._require_names(parameters, weights)
         tried = []
-        for match in matches(parameters, weights, self.names):
+        heads = heads_of(loaded.layer)
+        for match in matches(parameters, weights, self.names, layer=self.layer, heads=heads):
             if not all(name.endswith("bias") for name in match.absent):
                 continue
             again = _Form(form.candidate, match, in_single=True)
@@ -253,10 +256,11 @@ class _Diagnosis:
     def _require_names(
         self, parameters: Mapping[str, Tensor], weights: Mapping[str, Tensor]
     ) -> None:
-        known = {*weights, *cut(weights)}
+        parts = cut(weights, self.layer.layout)
+        known = {*weights, *parts}
         if wrong := sorted(set(self.names) - known):
             raise ValueError(f"names= has {wrong}; the weights of the book: {sorted(weights)}")
-        theirs = set(named_by_hand(self.names, cut(weights)).values())
+        theirs = set(named_by_hand(self.names, parts).values())
         if wrong := sorted(theirs - set(parameters)):
             raise ValueError(f"names= has {wrong}; the layer's parameters: {sorted(parameters)}")
 

@@ -2,6 +2,9 @@
 
 import copy
 import inspect
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,11 +12,10 @@ from torch import Tensor, nn
 
 from layer_checks.diagnosis.adaptation import is_compiled
 from layer_checks.evidence.evidence import Evidence, equivalent
-from layer_checks.kit.arguments import SYNONYMS, signature_of
-from layer_checks.kit.candidates import built, randn64, randomized
+from layer_checks.kit.arguments import Vocabulary, signature_of, vocabulary_of
+from layer_checks.kit.candidates import built, randn64, randomized, width_of
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
-from layer_checks.registry import right_version
 
 
 def original_of(instance: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
@@ -29,12 +31,13 @@ def rebuilt(layer: Layer, instance: nn.Module) -> Candidate:
     """The class of an instance, with those of its options that the book's layer does not have."""
     cls = type(instance)
     theirs = signature_of(cls)
-    ours = signature_of(right_version(layer.name))
+    ours = signature_of(layer.right)
     if theirs is None or ours is None:
         return cls
+    vocabulary = vocabulary_of(layer)
     known = set(ours.parameters)
     for name in ours.parameters:
-        known |= SYNONYMS.get(name, frozenset())
+        known |= set(vocabulary.get(name, ()))
     options = {
         name: value
         for name, value in vars(instance).items()
@@ -53,21 +56,24 @@ def rebuilt(layer: Layer, instance: nn.Module) -> Candidate:
 
 def own_layer(layer: Layer, instance: nn.Module) -> Layer | None:
     """Checks of an instance at its own sizes, None where these cannot be told."""
-    right: Any = right_version(layer.name)
-    sizes = _sizes(right, instance)
+    right = layer.right
+    sizes = _sizes(layer, instance)
     called = signature_of(right.forward)
-    if sizes is None or called is None:
+    if layer.leading is None or sizes is None or called is None or not instance.state_dict():
         return None
     inputs = [
         name
         for name, each in called.parameters.items()
         if name != "self" and each.default is inspect.Parameter.empty
     ]
-    if not set(inputs) <= {"x", "query", "key", "value"} or not instance.state_dict():
-        return None
-    own = Layer(layer.name, layer.signature, lambda candidate: None, lambda candidate: [])
-    width = next(iter(sizes.values()))
-    shape = (4, width) if layer.name == "BatchNorm1d" else (2, 3, width)
+    own = replace(
+        layer,
+        example=lambda candidate: None,
+        probe=lambda candidate: [],
+        checks=(),
+        wrong_versions=(),
+    )
+    shape = (*layer.leading, next(iter(sizes.values())))
 
     def pair(candidate: Candidate) -> tuple[nn.Module, nn.Module]:
         theirs = randomized(built(right, **sizes), std=0.5).double().eval()
@@ -90,18 +96,19 @@ def own_layer(layer: Layer, instance: nn.Module) -> Layer | None:
     return own
 
 
-def _sizes(right: Any, instance: nn.Module) -> dict[str, Any] | None:
+def _sizes(layer: Layer, instance: nn.Module) -> dict[str, Any] | None:
     """The arguments with which the book's layer has the sizes of an instance."""
-    signature = signature_of(right)
+    signature, vocabulary = signature_of(layer.right), vocabulary_of(layer)
+    read_off = {"d_model": width_of, "d_ff": _inner_width} | dict(layer.sizes)
     sizes: dict[str, Any] = {}
+    guessed: list[str] = []
     for name, each in signature.parameters.items() if signature else ():
-        value = _attribute(instance, name)
+        value = _attribute(instance, name, vocabulary)
         if name == "bias" and isinstance(value, Tensor | None):
             value = None
-        if value is None and name in ("d_model", "num_features"):
-            value = _width(instance)
-        if value is None and name == "d_ff":
-            value = _inner(instance)
+        if value is None and name in read_off:
+            value = read_off[name](instance)
+            guessed.append(name)
         if name == "dropout":
             value = 0.0
         if value is None and name == "bias":
@@ -110,13 +117,48 @@ def _sizes(right: Any, instance: nn.Module) -> dict[str, Any] | None:
             return None
         if value is not None:
             sizes[name] = value
+    return _of_its_shapes(layer, instance, sizes, guessed)
+
+
+def _of_its_shapes(
+    layer: Layer, instance: nn.Module, sizes: dict[str, Any], guessed: Sequence[str]
+) -> dict[str, Any]:
+    """Sizes with which the book's layer has the shapes of an instance, however it holds weights.
+
+    What was guessed can be any axis of a matrix. Where it is packed, as many numbers as the book's
+    has are enough; where nothing fits, the first guess stands, and the checks say what differs.
+    """
+    axes = sorted({axis for each in instance.parameters() if each.ndim == 2 for axis in each.shape})
+    guesses = [
+        sizes | dict(zip(guessed, values, strict=True))
+        for values in itertools.product(axes, repeat=len(guessed))
+    ]
+    guesses = [sizes, *sorted(guesses, key=lambda each: len(each.items() - sizes.items()))]
+    for as_seen in (_shapes, _number_in_matrices):
+        for each in guesses:
+            try:
+                with torch.device("meta"):  # where the size of a layer costs nothing
+                    right = built(layer.right, **each)
+            except Exception:  # there is no right layer of such sizes
+                continue
+            if as_seen(right) == as_seen(instance):
+                return each
     return sizes
 
 
-def _attribute(instance: nn.Module, name: str) -> Any:
+def _shapes(module: nn.Module) -> list[list[int]]:
+    """In order; of a matrix it does not count which axis is the first."""
+    return [sorted(each.shape) for each in module.parameters()]
+
+
+def _number_in_matrices(module: nn.Module) -> int:
+    return sum(each.numel() for each in module.parameters() if each.ndim == 2)
+
+
+def _attribute(instance: nn.Module, name: str, vocabulary: Vocabulary) -> Any:
     """An attribute of that name or a synonym, of the module or of a part of it."""
     for module in (instance, *instance.children()):
-        for known in (name, *sorted(SYNONYMS.get(name, ()))):
+        for known in (name, *sorted(vocabulary.get(name, ()))):
             value = vars(module).get(known)
             if isinstance(value, tuple | list | torch.Size) and len(value) == 1:
                 value = value[0]
@@ -125,12 +167,8 @@ def _attribute(instance: nn.Module, name: str) -> Any:
     return None
 
 
-def _width(instance: nn.Module) -> int | None:
-    first = next(instance.parameters(), None)
-    return None if first is None else first.shape[-1]
-
-
-def _inner(instance: nn.Module) -> int | None:
+def _inner_width(instance: nn.Module) -> int | None:
+    """The width between two maps, as the first matrix tells it."""
     matrices = [each for each in instance.parameters() if each.ndim == 2]
     return max(matrices[0].shape) if matrices else None
 

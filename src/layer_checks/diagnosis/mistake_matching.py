@@ -17,7 +17,6 @@ from layer_checks.kit.candidates import matched_by
 from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
 from layer_checks.kit.matching import Match
 from layer_checks.kit.oracles import noticing_own_eps
-from layer_checks.registry import right_version
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def known_mistakes(
         return Mistakes()
     if not own_eps:
         return _of_setting(layer, None, found, failures, untold)
-    unasked = _failures(layer, right_version(layer.name), _OWN_EPS[0])
+    unasked = _failures(layer, layer.right, _OWN_EPS[0])
     if failures <= unasked:  # a right one, of which not everything can be asked
         return Mistakes()
     likeliest = Mistakes()
@@ -121,7 +120,7 @@ def _of_setting(
     def print_of(version: WrongVersion) -> _Fingerprint:
         return _known(layer, version.layer, setting)
 
-    right = _known(layer, right_version(layer.name), setting)
+    right = _known(layer, layer.right, setting)
     alike = [version for version in layer.wrong_versions if _alike(print_of(version), found)]
     if _alike(right, found):
         # Without eps: one that all are given would hide which of them have one of their own.

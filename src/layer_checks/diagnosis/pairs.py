@@ -8,7 +8,6 @@ from typing import Any
 from torch import nn
 
 from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
-from layer_checks.registry import right_version
 
 Pair = tuple[WrongVersion, WrongVersion, Candidate]
 
@@ -27,7 +26,7 @@ def pairs(layer: Layer) -> tuple[Pair, ...]:
         The two and the class, in the order in which the wrong versions are declared.
     """
     found: list[Pair] = []
-    rights = layer.right_ones or (right_version(layer.name),)
+    rights = layer.right_ones or (layer.right,)
     for right in rights:
         changes = {
             version: _changes(version.layer, right)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from layer_checks.diagnosis.report import check
-from layer_checks.registry import LAYERS, layer_named, right_version
+from layer_checks.registry import layer_named, layers, right_version
 
 
 def main(layer_names: Sequence[str]) -> int:
@@ -22,12 +22,12 @@ def main(layer_names: Sequence[str]) -> int:
         The exit status.
     """
     try:
-        layers = [layer_named(name) for name in layer_names] or list(LAYERS.values())
+        asked = [layer_named(name) for name in layer_names] or list(layers())
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     print(f"{'':<32}{'checks':>7}{'wrong':>7}{'right':>8}{'wrong':>8}")
-    for layer in layers:
+    for layer in asked:
         checks = sum(not each.weak for each in layer.checks)
         times = []
         for candidate in (right_version(layer.name), layer.wrong_versions[0].layer):

@@ -1,20 +1,22 @@
 """Calls of a reader's layer: the book's arguments, under the names and in the order it takes."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from layer_checks.kit.definitions import Layer
 from layer_checks.kit.matching import HEADS
 
-# What other works call the book's arguments.
+# What other works call the arguments that layers of several kinds have. Those of one kind alone are
+# declared with it.
+Vocabulary: TypeAlias = Mapping[str, Collection[str]]
 SYNONYMS: Mapping[str, frozenset[str]] = {
     "d_model": frozenset(
         "normalized_shape hidden_size dim d n_embd embed_dim features size width emb_dim n_state "
         "hidden_dim dim_model model_dim d_embed dims embedding_dim embed_size ndim d_in n_units "
         "num_features num_channels channels idim n_feat input_dim hidden nx units heads_dim".split()
     ),
-    "num_features": frozenset("channels num_channels dim features n_features d_model".split()),
     "num_heads": frozenset(HEADS),
     "d_ff": frozenset(
         "dim_feedforward hidden_dim ffn_dim intermediate_size d_hidden d_inner hidden_units ff_dim "
@@ -25,14 +27,10 @@ SYNONYMS: Mapping[str, frozenset[str]] = {
         "attn_dropout attention_dropout hidden_dropout_prob attention_probs_dropout_prob "
         "hidden_dropout resid_dropout attention_dropout_rate drop_prob".split()
     ),
-    "dropout_p": frozenset("dropout p dropout_rate dropout_prob".split()),
-    "p": frozenset("dropout drop dropout_p dropout_rate dropout_prob prob rate drop_prob".split()),
     "eps": frozenset(
         "epsilon variance_epsilon layer_norm_eps layer_norm_epsilon rms_norm_eps norm_eps".split()
     ),
     "bias": frozenset("use_bias qkv_bias attention_bias add_bias".split()),
-    "in_features": frozenset("nx in_dim d_in input_dim n_in in_channels input_size".split()),
-    "out_features": frozenset("nf out_dim d_out output_dim n_out out_channels output_size".split()),
     "query": frozenset("q queries queries_ xq".split()),
     "key": frozenset("k keys xk".split()),
     "value": frozenset("v values xv".split()),
@@ -69,6 +67,11 @@ _BY_NAME_ALONE = frozenset().union(
 _CONFIGS = {"config", "cfg", "conf", "args", "hparams", "params", "configuration"}
 
 
+def vocabulary_of(layer: Layer) -> Vocabulary:
+    """What other works call a layer's arguments, by the names that it has for them."""
+    return {**SYNONYMS, **layer.synonyms}
+
+
 class CannotTakeError(AssertionError):
     """A check cannot ask what it asks: the layer has no such argument.
 
@@ -84,14 +87,16 @@ class CannotTakeError(AssertionError):
 class Config:
     """A configuration that has each size under every name that it is known by."""
 
-    def __init__(self, ours: Mapping[str, Any], used: dict[str, Any]) -> None:
-        self._ours, self._used = ours, used
+    def __init__(
+        self, ours: Mapping[str, Any], vocabulary: "Vocabulary", used: dict[str, Any]
+    ) -> None:
+        self._ours, self._vocabulary, self._used = ours, vocabulary, used
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         for known in (*self._ours, *_WANTED):
-            if name == known or name in SYNONYMS.get(known, ()):
+            if name == known or name in self._vocabulary.get(known, ()):
                 value = self._ours[known] if known in self._ours else _WANTED[known]
                 self._used[name] = value
                 return value
@@ -136,6 +141,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
 def arranged(
     ours: Mapping[str, Any],
     theirs: inspect.Signature,
+    vocabulary: Vocabulary = SYNONYMS,
     *,
     defaults: Mapping[str, Any] | None = None,
     calls: bool = False,
@@ -145,6 +151,7 @@ def arranged(
     Args:
         ours: The book's arguments that are given, by name, in order.
         theirs: What the reader's layer takes.
+        vocabulary: What others call ours.
         defaults: The book's values of the others, for a configuration.
         calls: Whether optional ones may be taken by place too, as in a call of `forward`.
     """
@@ -154,11 +161,11 @@ def arranged(
         for each in theirs.parameters.values()
         if each.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
     ]
-    by_name = _by_name(ours, [each.name for each in named])
+    by_name = _by_name(ours, [each.name for each in named], vocabulary)
     result = Arranged()
     required = [each.name for each in named if each.default is kinds.empty]
     if len(required) == 1 and required[0] in _CONFIGS and required[0] not in ours:
-        return _with_config({**(defaults or {}), **ours}, required[0], result)
+        return _with_config({**(defaults or {}), **ours}, vocabulary, required[0], result)
     rest = [name for name in ours if name not in by_name.values()]
     for each in named:
         if each.name in by_name or not rest or (each.default is not kinds.empty and not calls):
@@ -198,18 +205,20 @@ def arranged(
     return result
 
 
-def _by_name(ours: Mapping[str, Any], theirs: list[str]) -> dict[str, str]:
+def _by_name(ours: Mapping[str, Any], theirs: list[str], vocabulary: Vocabulary) -> dict[str, str]:
     found = {name: name for name in theirs if name in ours}
     for name in theirs:
         for known in ours:
             free = name not in found and known not in found.values()
-            if free and name in SYNONYMS.get(known, ()):
+            if free and name in vocabulary.get(known, ()):
                 found[name] = known
     return found
 
 
-def _with_config(ours: Mapping[str, Any], name: str, result: Arranged) -> Arranged:
+def _with_config(
+    ours: Mapping[str, Any], vocabulary: Vocabulary, name: str, result: Arranged
+) -> Arranged:
     used: dict[str, Any] = {}
-    result.args.append(Config(ours, used))
+    result.args.append(Config(ours, vocabulary, used))
     result.notes.append(f"a {name} that has the sizes under each name")
     return result

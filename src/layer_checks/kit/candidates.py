@@ -1,7 +1,7 @@
 """Handling of layers that others wrote: giving them weights, and asking for their gradients."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -62,6 +62,12 @@ def randomized(module: Module, std: float = 0.2) -> Module:
 def weights_of(module: nn.Module) -> dict[str, Tensor]:
     """The parameters by name, as values."""
     return {name: parameter.detach().clone() for name, parameter in module.named_parameters()}
+
+
+def width_of(module: nn.Module) -> int | None:
+    """The last axis of a module's first parameter, None if it has none."""
+    first = next(module.parameters(), None)
+    return None if first is None else first.shape[-1]
 
 
 def built(candidate: Candidate, *args: Any, **kwargs: Any) -> nn.Module:
@@ -211,7 +217,9 @@ def outputs_and_gradients(
     if isinstance(layer, nn.Module):
         named = dict(layer.named_parameters())
         match = current_match()
-        pairs = match.sources if match is not None else counterparts(layer, weights)
+        pairs: Collection[str] = counterparts(layer, weights)
+        if match is not None:
+            pairs = match.sources_in(layer)
         parameters = {name: named[name] for name in pairs if name in named}
     output, gradients = differentiated("the layer", layer, inputs, parameters, torch.cos)
     of_inputs = [each for name, each in gradients.items() if name not in parameters]
@@ -227,6 +235,6 @@ def as_ours(
     """Gradients of a layer's parameters, as the book names and shapes the weights."""
     match = current_match()
     if match is not None:
-        return match.as_ours(layer, gradients)
+        return match.as_ours(layer, weights, gradients)
     known_as = counterparts(layer, weights)
     return {known_as[name]: each for name, each in gradients.items() if name in known_as}

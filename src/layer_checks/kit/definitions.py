@@ -1,13 +1,17 @@
 """What the package knows about a layer: its checks and its known wrong versions."""
 
+import inspect
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
+import transformer_layers
 from layer_checks.evidence.evidence import Evidence
+from layer_checks.kit.weight_maps import WeightMap
 
 # A class of layers, or a function: what a reader hands in.
 Candidate: TypeAlias = Callable[..., Any]
@@ -68,16 +72,55 @@ class WrongVersion:
         return f"{self.name} - {self.advice}"
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a parameter starts from: one value, or draws with a mean of 0.
+
+    Attributes:
+        value: The value; None if it is drawn.
+        std: The standard deviation of the draws.
+        bound: The largest absolute value that is drawn.
+    """
+
+    value: float | None = None
+    std: float = 0.0
+    bound: float = math.inf
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a right layer holds its matrices, where that is not as (out, in) and each by itself.
+
+    Attributes:
+        in_out: The names that matrices held as (in, out) have, or the modules that hold them: one
+            part of a dotted name.
+        packed: The names of modules that hold several projections of one size side by side along
+            the outputs, and for each of them what these projections are called, in their order.
+    """
+
+    in_out: frozenset[str] = frozenset()
+    packed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def is_in_out(self, name: str, weight: Tensor) -> bool:
+        """Whether a weight of that name is a matrix that is held as (in, out)."""
+        return weight.ndim == 2 and bool(self.in_out & set(name.split(".")))
+
+    def packed_in(self, name: str) -> tuple[str, ...]:
+        """The projections that a weight of that name holds; none where it is one by itself."""
+        return next((self.packed[part] for part in name.split(".") if part in self.packed), ())
+
+
 @dataclass(eq=False)
 class Layer:
-    """Everything that is known about one layer.
+    """Everything that is known about one layer: what is not said here, `check` does not know.
 
     A module of `checks/` makes it and declares each check at its function; a module of `wrong/`
     declares each wrong version at its class. They count in the order in which they stand there; the
     generic ones come last.
 
     Attributes:
-        name: The public name in `transformer_layers`.
+        name: What `check` is called with: the public name in `transformer_layers`, or in the
+            package that registers the layer.
         signature: How it is called, for reports.
         example: Builds the candidate, or calls it, once: what must work before any check can say
             more.
@@ -86,6 +129,25 @@ class Layer:
         checks: The checks, weak ones first, generic ones last.
         wrong_versions: The known wrong versions, generic ones last.
         right_ones: What wrong versions derive from: right layers, of which they change one step.
+        right: The right layer, a class or a function; that of this name in `transformer_layers`
+            unless given.
+        synonyms: What other works call its arguments, beside what they call those of any layer.
+        words: What other works call its projections, by the names that it gives them, in words that
+            stand in a name of weights: beside those of queries, keys, values and outputs.
+        options: Arguments that it does not have, and the values that others are given for them.
+        attributes: Arguments that may be set as an attribute where a constructor takes none.
+        sizes: How arguments of its constructor are read off somebody's module, beside those that
+            are read off any.
+        leading: The axes before the features of the inputs with which a module of somebody's is
+            called at its own sizes; None where the inputs are no features.
+        layout: How it holds its matrices.
+        starts: What its own parameters start from, by name; None where they start from constants,
+            which are read off.
+        counterparts: The layers of other libraries that hold the same weights, by their public
+            names, and how the weights of both are made of each other.
+        defaults: The values of its arguments that are left out, as its probes are told.
+        not_mistakes: The names of mistakes that any layer can make, and this one cannot: they
+            change nothing in it, or one of its own wrong versions makes the same.
     """
 
     name: str
@@ -95,6 +157,28 @@ class Layer:
     checks: tuple[Check, ...] = ()
     wrong_versions: tuple[WrongVersion, ...] = ()
     right_ones: tuple[Candidate, ...] = ()
+    _: KW_ONLY
+    right: Any = None
+    synonyms: Mapping[str, Collection[str]] = field(default_factory=dict)
+    words: Mapping[str, Collection[str]] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
+    attributes: Collection[str] = ()
+    sizes: Mapping[str, Callable[[nn.Module], int | None]] = field(default_factory=dict)
+    leading: tuple[int, ...] | None = (2, 3)
+    layout: Layout = field(default_factory=Layout)
+    starts: Mapping[str, Start] | None = None
+    counterparts: Mapping[str, WeightMap] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    not_mistakes: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.right is None:
+            self.right = getattr(transformer_layers, self.name, None)
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it is a class, which is built and then called; else it is a function."""
+        return inspect.isclass(self.right)
 
     def check(
         self,

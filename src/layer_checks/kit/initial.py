@@ -1,36 +1,44 @@
 """The values that parameters start from."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from layer_checks.evidence.evidence import Evidence, holds
 from layer_checks.kit.candidates import counterparts, current_match, weights_of
-from transformer_layers import Conv1D
+from layer_checks.kit.definitions import Layer, Start
+
+# How each module draws the parameters that are its own; for the others, they are read off.
+_STARTS: dict[type[nn.Module], Callable[[Any], Mapping[str, Start]]] = {}
 
 
-@dataclass(frozen=True)
-class Start:
-    """What a parameter starts from: one value, or draws with a mean of 0.
+def declare(layer: Layer) -> None:
+    """Makes known what a layer's own parameters start from, where they are drawn.
 
-    Attributes:
-        value: The value; None if it is drawn.
-        std: The standard deviation of the draws.
-        bound: The largest absolute value that is drawn.
+    Args:
+        layer: The layer, which says it in `starts`.
     """
+    starts = layer.starts
+    if starts is not None:
+        _STARTS[layer.right] = lambda part: starts
 
-    value: float | None = None
-    std: float = 0.0
-    bound: float = math.inf
+
+def _of_linear(part: nn.Linear) -> Mapping[str, Start]:
+    bound = 1 / math.sqrt(part.in_features)
+    return dict.fromkeys(("weight", "bias"), Start(std=bound / math.sqrt(3), bound=bound))
+
+
+_STARTS[nn.Linear] = _of_linear
 
 
 def starts_as(layer: nn.Module, right: nn.Module) -> Evidence:
     """Checks the initial values of all parameters, against what the parts of a right layer ask for.
 
-    A `Conv1D` starts from a standard deviation of 0.02 and zeros, an `nn.Linear` from a uniform
-    distribution up to 1/√in_features, and any other part from constants, as gains and biases do.
+    An `nn.Linear` starts from a uniform distribution up to 1/√in_features, a part that is a known
+    layer from what this declares, and any other from constants, as gains and biases do.
 
     Args:
         layer: The candidate, as it is built.
@@ -83,19 +91,13 @@ def _places(layer: nn.Module, right: nn.Module) -> list[tuple[str, str, Tensor]]
 def _starts(right: nn.Module) -> dict[str, Start]:
     starts: dict[str, Start] = {}
     for path, part in right.named_modules():
-        of_part = {}
-        if isinstance(part, nn.Linear):
-            bound = 1 / math.sqrt(part.in_features)
-            of_part = dict.fromkeys(
-                ("weight", "bias"), Start(std=bound / math.sqrt(3), bound=bound)
-            )
-        elif isinstance(part, Conv1D):
-            of_part = {"weight": Start(std=0.02), "bias": Start(0.0)}
-        else:
-            of_part = {
-                name: _constant(each, f"{path}.{name}".lstrip("."))
-                for name, each in part.named_parameters(recurse=False)
-            }
+        known = next((_STARTS[each] for each in type(part).__mro__ if each in _STARTS), None)
+        of_part = dict(known(part)) if known is not None else {}
+        of_part |= {
+            name: _constant(each, f"{path}.{name}".lstrip("."))
+            for name, each in part.named_parameters(recurse=False)
+            if name not in of_part
+        }
         starts |= {f"{path}.{name}".lstrip("."): start for name, start in of_part.items()}
     return starts
 
@@ -104,7 +106,7 @@ def _constant(values: Tensor, name: str) -> Start:
     first = float(values.detach().flatten()[0])
     if bool((values != first).any()):
         raise ValueError(
-            f"{name} of the right layer is drawn: tell how, in layer_checks.kit.initial"
+            f"{name} of the right layer is drawn: tell how, in `starts` of the `Layer` of its part"
         )
     return Start(first)
 

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from itertools import islice
 from typing import Any, TypeAlias
 
 import torch
@@ -15,13 +16,13 @@ from layer_checks.kit.definitions import Candidate, Layer, in_words
 # Calls the right layer in a way of its own. It is given the call, its arguments, and the wrong
 # version, which may hold something.
 Call: TypeAlias = Callable[[Candidate, tuple[Any, ...], dict[str, Any], Any], Any]
-# Makes a wrong version of the right layer.
-Make: TypeAlias = Callable[[Any], Candidate]
+# Makes a wrong version of what is known of a layer; None where there is nothing to make it of.
+Make: TypeAlias = Callable[[Layer], Candidate | None]
 
 
 @dataclass(frozen=True)
 class _Mistake:
-    """What is made in a layer that has a probe, unless it has a known one that is the same."""
+    """What is made in a layer that has a probe, unless another one says as much."""
 
     advice: str
     make: Make
@@ -33,18 +34,19 @@ class _Mistake:
 _MISTAKES: dict[str, _Mistake] = {}
 
 
-def declare(layer: Layer, right: Candidate) -> None:
+def declare(layer: Layer) -> None:
     """Declares, for a layer, the mistakes that its probes look for.
 
     Args:
         layer: The layer, with its own checks and wrong versions.
-        right: The book's own.
     """
     probed = {each.name for each in layer.checks if each.generic}
-    known = {layer.name, *(version.name for version in layer.wrong_versions)}
+    known = {version.name for version in layer.wrong_versions}
     for name, each in _MISTAKES.items():
-        if each.probe in probed and not known & {name, *each.unless}:
-            wrong = each.make(right)
+        if each.probe not in probed or name in layer.not_mistakes or known & {name, *each.unless}:
+            continue
+        wrong = each.make(layer)
+        if wrong is not None:
             layer.wrong(each.advice, name=name, published=each.published, generic=True)(wrong)
             known.add(name)
 
@@ -62,7 +64,8 @@ def _mistake(
 def _called(call: Call) -> Make:
     """Makes a wrong version of how it calls the right one, of the same name and docstring."""
 
-    def make(right: Any) -> Candidate:
+    def make(layer: Layer) -> Candidate:
+        right: Any = layer.right
         if not isinstance(right, type):
 
             @wraps(call)
@@ -114,7 +117,6 @@ def edits_its_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
 @_mistake(
     "start each call anew: nothing of the last one may count in it.",
     "called again",
-    unless=("causal_mask", "sinusoidal_positions"),
 )
 @_called
 def adds_the_last_call(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
@@ -130,8 +132,9 @@ def adds_the_last_call(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> A
     "called again",
     unless=("adds the last call",),
 )
-def table_shared_by_all_calls(right: Any) -> Candidate:
+def table_shared_by_all_calls(layer: Layer) -> Candidate:
     """A cache of the last table."""
+    right: Any = layer.right
 
     @lru_cache(maxsize=1)
     def cached(*args: Any, **kwargs: Any) -> Any:
@@ -151,7 +154,6 @@ def axes_of_one_squeezed(call: Candidate, args: Any, kwargs: Any, wrong: Any) ->
 @_mistake(
     "give each size where you reshape: -1 is ambiguous where there are no elements.",
     "empty batch",
-    unless=("length guessed",),
 )
 @_called
 def size_guessed(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
@@ -163,7 +165,6 @@ def size_guessed(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
 @_mistake(
     "use reshape or flatten: view raises on input that is not contiguous.",
     "layout in memory",
-    unless=("view of strides",),
 )
 @_called
 def view_of_the_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
@@ -177,7 +178,6 @@ def view_of_the_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> An
 @_mistake(
     "take any size of input: a small value is not 0.",
     "sizes of values",
-    unless=("attention_weights", "soft_threshold"),  # to which such values are all one
 )
 @_called
 def small_values_flushed_to_zero(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
@@ -194,7 +194,6 @@ def small_values_flushed_to_zero(call: Candidate, args: Any, kwargs: Any, wrong:
 @_mistake(
     "take the root of what eps has been added to: at 0 a root has no gradient.",
     "inputs all alike",
-    unless=("Dropout",),
 )
 @_called
 def gradient_of_a_root_at_zero(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
@@ -238,26 +237,30 @@ def parameters_constant_in_evaluation(call: Candidate, args: Any, kwargs: Any, w
 
 
 @_mistake("give an argument that is left out the value of its signature.", "values left out")
-def other_defaults(right: Any) -> Candidate:
-    """Drops a quarter, or counts a past of one, unless told otherwise."""
+def other_defaults(layer: Layer) -> Candidate | None:
+    """Takes another value for the first argument that is left out and has a number."""
+    right: Any = layer.right
+    numbers = {name: each for name, each in layer.defaults.items() if isinstance(each, int | float)}
+    others = {name: _another(each) for name, each in islice(numbers.items(), 1)}
+    if not others:
+        return None
     signature = inspect.signature(right)
 
     def completed(args: Any, kwargs: Any) -> dict[str, Any]:
         given = signature.bind(*args, **kwargs).arguments
-        others = {"dropout": 0.25, "p": 0.25, "dropout_p": 0.25, "past": 1}
         left_out = others.keys() & signature.parameters.keys() - given.keys()
         return kwargs | {name: others[name] for name in left_out}
 
     if not isinstance(right, type):
 
         def other(*args: Any, **kwargs: Any) -> Any:
-            """Drops a quarter, or counts a past of one, unless told otherwise."""
+            """Takes another value for an argument that is left out."""
             return right(*args, **completed(args, kwargs))
 
         return other
 
     class Other(right):  # type: ignore[misc]  # a class that is a value
-        """Drops a quarter unless told otherwise."""
+        """Takes another value for an argument that is left out."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **completed(args, kwargs))
@@ -265,7 +268,13 @@ def other_defaults(right: Any) -> Candidate:
     return Other
 
 
-@_mistake("return the dtype of the input.", "half precisions", unless=("logits in float32",))
+def _another(value: float | bool) -> float | bool:
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int) else 0.25 if value != 0.25 else 0.5
+
+
+@_mistake("return the dtype of the input.", "half precisions")
 @_called
 def always_float32(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Returns float32 whatever it was given."""
@@ -287,7 +296,7 @@ def result_kept(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
 @_mistake(
     "draw with torch's generator: it is the one that torch.manual_seed sets.", "draws of torch"
 )
-def generator_of_its_own(right: Any) -> Candidate:
+def generator_of_its_own(layer: Layer) -> Candidate:
     """Draws from a generator that nobody seeds."""
 
     def drawn(call: Candidate, *args: Any, **kwargs: Any) -> Any:
@@ -296,6 +305,7 @@ def generator_of_its_own(right: Any) -> Candidate:
             torch.seed()
             return call(*args, **kwargs)
 
+    right: Any = layer.right
     if not isinstance(right, type):
         return wraps(drawn)(lambda *args, **kwargs: drawn(right, *args, **kwargs))
 
@@ -315,10 +325,10 @@ def generator_of_its_own(right: Any) -> Candidate:
     "make parameters in __init__: an optimizer that is built before the first call has none of "
     "them.",
     "copies",
-    unless=("Dropout",),
 )
-def parameters_made_in_forward(right: Any) -> Candidate:
+def parameters_made_in_forward(layer: Layer) -> Candidate:
     """Has its parameters from its first call on."""
+    right: Any = layer.right
 
     class Late(right):  # type: ignore[misc]  # a class that is a value
         """Has its parameters from its first call on."""
@@ -344,10 +354,10 @@ def parameters_made_in_forward(right: Any) -> Candidate:
     "let reset_parameters() do what __init__ does: a layer that was made on the meta device has no "
     "other start.",
     "reset",
-    unless=("reset leaves the buffers",),
 )
-def reset_draws_another_start(right: Any) -> Candidate:
+def reset_draws_another_start(layer: Layer) -> Candidate:
     """Draws every parameter from a standard normal distribution when it is reset."""
+    right: Any = layer.right
 
     class Another(right):  # type: ignore[misc]  # a class that is a value
         """Draws every parameter from a standard normal distribution when it is reset."""

@@ -89,6 +89,7 @@ def probe(layer: Layer, probing: Probing) -> None:
         layer: The layer.
         probing: How it is built and called.
     """
+    layer.defaults = probing.defaults
     for name, each in PROBES.items():
         if each.needs(layer, probing):
             run = partial(each.run, probing)
@@ -108,7 +109,7 @@ def _declared(
 
 
 def _is_module(layer: Layer, probing: Probing) -> bool:
-    return layer.name[0].isupper()
+    return layer.is_class
 
 
 def _axes_of_inputs(layer: Layer, probing: Probing) -> int:

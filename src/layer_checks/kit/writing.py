@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.arguments import CannotTakeError
-from layer_checks.kit.candidates import load, randomized, weights_of
+from layer_checks.kit.candidates import load, weights_of
 
 _SEQ, _NEW, _ROWS, _DRAWS = 3, 5, 24, 3000
 # Of these tokens are prompts; one that is none of them ends what is written.
@@ -20,6 +20,25 @@ _OF_PROMPTS = 6
 _PROMPT = (1,)  # any will do where the logits are fixed, and the shortest takes the least time
 # Of 11 tokens. top_p counts others before the division by a temperature, or before top_k.
 _PROBABILITIES = (0.4, 0.25, 0.15, 0.1, 0.05, *[0.05 / 6] * 6)
+
+
+class Writing(nn.Module):
+    """An authority of what writes: a language model of eleven tokens, whose weights can be set."""
+
+    def vary(self) -> None:
+        """Draws weights that make more of tokens than of positions.
+
+        Then other tokens follow on other prompts.
+        """
+        raise NotImplementedError
+
+    def fix_logits(self, logits: Tensor) -> None:
+        """Takes weights with which the logits are these after any prompt.
+
+        Args:
+            logits: Shape `(11,)`.
+        """
+        raise NotImplementedError
 
 
 def continued(model: nn.Module, ids: Tensor, eos_token: int | None = None) -> Tensor:
@@ -68,8 +87,8 @@ def written(model: Any, ids: Tensor, max_new_tokens: int = _NEW, **options: Any)
     return result
 
 
-def rows_ending_apart(theirs: nn.Module) -> tuple[Tensor, int]:
-    """Gives a GPT-2 weights with which rows end in three or more different steps.
+def rows_ending_apart(theirs: Writing) -> tuple[Tensor, int]:
+    """Gives an authority weights with which rows end in three or more different steps.
 
     Args:
         theirs: What is given weights: the same ones for one seed of torch's generator.
@@ -86,10 +105,10 @@ def rows_ending_apart(theirs: nn.Module) -> tuple[Tensor, int]:
 
 
 @lru_cache(maxsize=4)  # it takes longer than all that is asked then
-def _ending_apart(theirs: nn.Module, seed: int) -> tuple[dict[str, Tensor], Tensor, int]:
+def _ending_apart(theirs: Writing, seed: int) -> tuple[dict[str, Tensor], Tensor, int]:
     with seeded(seed):
         for _ in range(200):
-            _randomize(theirs)
+            theirs.vary()
             ids = torch.randint(_OF_PROMPTS, (_ROWS, _SEQ))
             new = continued(theirs, ids)[:, _SEQ:]
             for eos_token in range(_OF_PROMPTS, len(_PROBABILITIES)):
@@ -109,28 +128,14 @@ def with_an_end(ids: Tensor, eos_token: int) -> Tensor:
     return ids
 
 
-@torch.no_grad()
-def _randomize(theirs: nn.Module) -> None:
-    """Makes more of tokens than of positions, so that other ones follow on other prompts."""
-    randomized(theirs, std=2.0)
-    theirs.get_parameter("wte.weight").normal_(std=0.3)
-    theirs.get_parameter("wpe.weight").normal_(std=0.2)
-    theirs.get_parameter("ln_f.weight").fill_(1.0)
-    theirs.get_parameter("ln_f.bias").zero_()
-
-
-def fix_logits(model: nn.Module, theirs: nn.Module) -> None:
-    """Gives a GPT-2 weights with which the logits are the same ones after any prompt.
+def fix_logits(model: nn.Module, theirs: Writing) -> None:
+    """Gives a model weights with which the logits are the same ones after any prompt.
 
     Args:
         model: What is given the weights.
-        theirs: Another one, of eleven tokens, whose weights are changed and copied.
+        theirs: Its authority, whose weights are changed and copied.
     """
-    logits = torch.tensor(_PROBABILITIES).log()[torch.randperm(len(_PROBABILITIES))]
-    with torch.no_grad():
-        theirs.get_parameter("ln_f.weight").zero_()
-        theirs.get_parameter("ln_f.bias").copy_(torch.arange(6) == 0)
-        theirs.get_parameter("wte.weight")[:, 0] = logits
+    theirs.fix_logits(torch.tensor(_PROBABILITIES).log()[torch.randperm(len(_PROBABILITIES))])
     load(model, weights_of(theirs))
 
 
@@ -192,12 +197,12 @@ def _drawn_from(model: Any, method: str, generator: torch.Generator, global_seed
     return drawn
 
 
-def told_by_writing(model: Any, theirs: nn.Module) -> Iterator[Tensor]:
+def told_by_writing(model: Any, theirs: Writing) -> Iterator[Tensor]:
     """What tells mistakes in writing apart.
 
     Args:
-        model: A GPT-2 with dropout.
-        theirs: Another one, of which it is given the weights.
+        model: A model with dropout.
+        theirs: Its authority, of which it is given the weights.
     """
     ids, eos_token = rows_ending_apart(theirs)
     load(model, weights_of(theirs))

@@ -7,8 +7,8 @@ import pytest
 import torch
 from bs4 import BeautifulSoup
 
-from layer_checks import detection_command as command
 from layer_checks import detection_table, wrong_versions
+from layer_checks.detection import command
 from layer_checks.detection.table import DetectionTable
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.kit.definitions import Check, Layer, WrongVersion

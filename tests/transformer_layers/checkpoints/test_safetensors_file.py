@@ -241,7 +241,8 @@ def test_the_error_of_a_digest_names_file_and_remedy(tmp_path):
     assert str(caught.value).startswith(f"{path}: damaged")
     assert shown(metadata["sha256"]) in str(caught.value)
     assert str(caught.value).endswith(
-        "; copy it again. If it was changed on purpose, take the metadata 'sha256' out of its header"
+        "; copy it again. If it was changed on purpose, take the metadata 'sha256' out of "
+        "its header"
     )
 
 
