@@ -126,7 +126,7 @@ def test_the_exit_status_tells_whether_something_is_wrong(monkeypatch, capsys, o
 def test_an_unknown_name_is_refused_with_those_there_are(capsys):
     assert command.main(["Gelu"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("no wrong versions for tests of 'Gelu'; there are some for activations")
+    assert error.startswith("no wrong versions for tests of 'Gelu'; there are some for annotations")
     assert "GPT2Block, LayerNorm" in error
 
 
