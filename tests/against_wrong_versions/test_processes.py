@@ -73,7 +73,8 @@ print(json.dumps([[result.outcomes, result.error] for result in results]))
 """
 
 
-def test_what_becomes_of_tests_that_hang_crash_break_and_end(tmp_path):
+def test_what_becomes_of_tests_that_hang_crash_break_and_end(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--randomly-seed=1")  # as of whoever runs these tests
     (tmp_path / "folder").mkdir()
     for name, text in PROBES.items():
         (tmp_path / path_of(name)).write_text(text)

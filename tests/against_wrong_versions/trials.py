@@ -59,6 +59,7 @@ def run(trial: Trial, folder: Path) -> None:
     for name in list(sys.modules):
         if (SOURCE / name.split(".")[0]).is_dir():
             del sys.modules[name]
+    os.environ.pop("PYTEST_ADDOPTS", None)  # options of plugins that a trial has not loaded
     if trial.wrong is not None and not isinstance(trial.wrong, Replacement):
         put_in_front(trial.wrong, folder)
     options = ["--quiet", "--tb=native", "--capture=no", "-p", "no:cacheprovider"]
