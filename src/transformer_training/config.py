@@ -4,7 +4,7 @@ import argparse
 import json
 import reprlib
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
@@ -79,7 +79,7 @@ _DECAY = _Range(0.0, 1e20)
 _LENGTH = _Range(0.0, 1e38, without_least=True)
 
 
-def _option(default: Any, help: str, allowed: _Range | Sequence[str] | None = None) -> Any:
+def _option(default: Any, help: str, allowed: _Range | Collection[str] | None = None) -> Any:
     return field(default=default, metadata={"help": help, "allowed": allowed})
 
 
@@ -117,7 +117,7 @@ class TrainingConfig:
     beta2: float = _option(0.95, "AdamW's memory of squared gradients", _SHARE_BELOW_ONE)
     clip: float = _option(1.0, "longest gradient, all weights together", _LENGTH)
     seed: int = _option(0, "of the first weights, the order of the data and dropout", _SEED)
-    architecture: str = _option("gpt2", "the model: gpt2")
+    architecture: str = _option("gpt2", "the model", PLANS)
     n_layer: int = _option(4, "blocks", _COUNT)
     n_head: int = _option(4, "heads of a block", _COUNT)
     n_embd: int = _option(128, "features of a position", _COUNT)
@@ -154,10 +154,6 @@ class TrainingConfig:
             raise TrainingError("--out must name the folder of the run")
         for each in fields(self):
             _require(each, getattr(self, each.name))
-        if self.architecture not in PLANS:
-            raise TrainingError(
-                f"--architecture must be one of {', '.join(PLANS)}, got {self.architecture!r}"
-            )
         try:
             self.model(vocab_size=257)
         except ValueError as error:
@@ -231,8 +227,8 @@ def parse(arguments: Sequence[str] | None = None) -> TrainingConfig:
     """
     parser = _Parser(
         prog="python -m transformer_training",
-        description="Trains a GPT-2 on text files. The same command again goes on where a run "
-        "was ended, by whatever ended it. Under torchrun, --parallel says how ranks "
+        description="Trains a language model on text files. The same command again goes on where a "
+        "run was ended, by whatever ended it. Under torchrun, --parallel says how ranks "
         "share the work.",
         allow_abbrev=False,
     )
@@ -302,7 +298,7 @@ def _require(option: "Field[Any]", value: Any) -> None:
     """Refuses a number out of range, a word that is none of the choices, and what no text has."""
     flag, allowed = _flag(option.name), option.metadata["allowed"]
     if allowed is not None and value not in allowed:
-        wanted = allowed if isinstance(allowed, _Range) else f"one of {allowed}"
+        wanted = allowed if isinstance(allowed, _Range) else f"one of {tuple(allowed)}"
         raise TrainingError(f"{flag} must be {wanted}, got {_shown(value)}")
     for text in value if isinstance(value, list | tuple) else (value,):
         if isinstance(option.default, str | tuple) and not _is_text(text):

@@ -108,7 +108,8 @@ def costs(
             :class:`transformer_layers.GPT2Config`.
         batch_size: Sequences of a step, over all ranks.
         seq: Positions of a sequence; as many as the model has if not given.
-        precision: `float32`, or `bfloat16` by autocast: weights, gradients and means stay float32.
+        precision: `float32`, or `bfloat16` by autocast: weights, gradients and moments stay
+            float32.
         parallel: How the ranks share the work: `none`, `ddp`, `fsdp`, `tp` or `fsdp+tp`.
         ranks: How many there are.
         tensor_ranks: In `fsdp+tp`, how many share each matrix.

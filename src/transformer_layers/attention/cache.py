@@ -36,7 +36,7 @@ class KeyValueCache:
     Attributes:
         length: Number of positions held, initially 0.
         max_seq: Number of positions there is room for.
-        block: Number of the block of :class:`GPT2` whose keys and values are held; None before a
+        block: Number of the model's block whose keys and values are held; None before a
             model has taken the cache.
         padding: As given.
 

@@ -2,12 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
-from torch import nn
 
-_Module = TypeVar("_Module", bound=nn.Module)
+
+@runtime_checkable
+class _HasModules(Protocol):
+    """An `nn.Module`, or what is known to have the names of one."""
+
+    def modules(self) -> Any: ...
+
+
+_Module = TypeVar("_Module", bound=_HasModules)
 
 
 @contextmanager
@@ -34,7 +41,7 @@ def in_evaluation(model: _Module) -> _Module:
     Returns:
         A module of the same class.
     """
-    twins: dict[nn.Module | None, Any] = {None: None}  # a child may be None
+    twins: dict[Any, Any] = {None: None}  # a child may be None
     for module in model.modules():
         # Not copy.copy, which would build some modules anew.
         twin = twins[module] = object.__new__(type(module))

@@ -1,11 +1,11 @@
 """Writing: prompts in, one token after another out."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from transformer_layers.generation.decoder import Decoder, require_room, require_tokens
@@ -125,7 +125,7 @@ def stream(  # noqa: D417  # the same
     require_room(model, total)
     require_tokens(batch, model.vocab_size)
     caches = model.new_caches(batch.shape[0], total, padding)
-    twin = cast(Decoder, in_evaluation(cast(nn.Module, model)))
+    twin = in_evaluation(model)
 
     def read(new: Tensor) -> Tensor:
         return twin.logits(twin.last_hidden_state(new, caches)[:, -1])

@@ -40,7 +40,7 @@ class Columns(ParallelStyle):
 
     packed: int = 1
 
-    def axis(self, layer: nn.Module, name: str) -> int | None:
+    def axis(self, layer: nn.Module, name: str) -> int:
         """Along which axis a parameter of the layer is cut, `weight` or `bias`."""
         return 0 if name == "bias" else _axes(layer)[1]
 
@@ -52,11 +52,14 @@ class Columns(ParallelStyle):
         return _distributed(self, module, device_mesh, Replicate(), Shard(-1))
 
 
-@dataclass  # torch sets an attribute of a style
 class Rows(ParallelStyle):
-    """A layer of which each rank has some of the inputs; the ranks sum what they make."""
+    """A layer of which each rank has some of the inputs; the ranks sum what they make.
 
-    packed: int = 1
+    Attributes:
+        packed: One: the inputs of a layer are of one matrix.
+    """
+
+    packed = 1
 
     def axis(self, layer: nn.Module, name: str) -> int | None:
         """Along which axis a parameter of the layer is cut; the bias is whole on each rank."""
@@ -88,7 +91,7 @@ def cut_of(cuts: Mapping[str, Cut], model: nn.Module, name: str) -> tuple[Cut, i
     return None
 
 
-def by_rank(packed: Tensor, ranks: int, matrices: int = 3, axis: int | None = -1) -> Tensor:
+def by_rank(packed: Tensor, ranks: int, matrices: int = 3, axis: int = -1) -> Tensor:
     """The columns of packed matrices, those of the first rank first.
 
     Args:
@@ -101,12 +104,12 @@ def by_rank(packed: Tensor, ranks: int, matrices: int = 3, axis: int | None = -1
         >>> by_rank(torch.tensor([1, 2, 10, 20, 100, 200]), ranks=2)
         tensor([  1,  10, 100,   2,  20, 200])
     """
-    return _regrouped(packed, matrices, ranks, -1 if axis is None else axis)
+    return _regrouped(packed, matrices, ranks, axis)
 
 
-def by_matrix(shared: Tensor, ranks: int, matrices: int = 3, axis: int | None = -1) -> Tensor:
+def by_matrix(shared: Tensor, ranks: int, matrices: int = 3, axis: int = -1) -> Tensor:
     """Undoes :func:`by_rank`."""
-    return _regrouped(shared, ranks, matrices, -1 if axis is None else axis)
+    return _regrouped(shared, ranks, matrices, axis)
 
 
 def _regrouped(tensor: Tensor, outer: int, inner: int, axis: int) -> Tensor:
