@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
-$(VENV)/installed: requirements.txt pyproject.toml src/verified_book/pyproject.toml
+$(VENV)/installed: requirements.txt pyproject.toml src/verified_book/pyproject.toml src/book_site/pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
 		f"Python 3.11, 3.12 or 3.13 is needed, $(PYTHON) is {sys.version.split()[0]}. Try: make PYTHON=python3.11")'
 	@echo "== Setting up $(VENV): a minute or two, once"
@@ -29,10 +29,11 @@ book: $(VENV)/installed ## build the site into book/_build/html
 
 pdf: $(VENV)/installed ## print the built book into one PDF, which its first page then offers (FOLDS=1: with proofs, twice as long)
 	@echo "== Printing the book: two minutes"
-	$(BIN)/python -m verified_book pdf book/_build/html $(if $(FOLDS),,--brief)
+	$(BIN)/python -m book_site pdf book/_build/html $(if $(FOLDS),,--brief)
 
 serve: $(VENV)/installed ## show the book in a browser; build what changes, and reload the page
-	$(BIN)/python -m verified_book watch book/
+	$(BIN)/jupyter-book config sphinx book/
+	$(BIN)/sphinx-autobuild book book/_build/html --doctree-dir book/_build/.doctrees --watch src --ignore '*/conf.py'
 
 site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
 	$(BIN)/python -m tests.site.report
@@ -100,7 +101,7 @@ $(VENV)/lab-installed: requirements-lab.txt $(VENV)/installed
 	@touch $@
 
 lab: $(VENV)/lab-installed book ## open every chapter as a notebook in JupyterLab, with a way back to its source
-	$(BIN)/python -m verified_book notebooks book book/_build/lab
+	$(BIN)/python -m book_site notebooks book book/_build/lab
 	$(BIN)/jupytext-config --settings-file $(VENV)/share/jupyter/lab/settings/overrides.json set-default-viewer markdown
 	$(BIN)/jupyter lab book/ --LabApp.default_url=/lab/tree/_build/lab/one_page.ipynb
 

@@ -2,7 +2,7 @@
 
 Works in Jupyter Book 1 and in plain Sphinx with MyST-NB. `extensions = ["verified_book"]` holds the
 outputs of Markdown and reStructuredText pages against the text that their authors expect. The rest
-is chosen by name: `verified_book.claims`, `verified_book.offline`, `verified_book.notebooks` and
+is chosen by name: `verified_book.claims`, `verified_book.offline`, `book_site.notebooks` and
 `verified_book.parallel`.
 """
 
@@ -17,7 +17,7 @@ __version__ = "0.3.0"
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the directives, the checks and what they need of Sphinx."""
-    # Here, since a cell that imports `verified_book.figures` needs none of it, and Sphinx and
+    # Here, since a cell that imports `book_site.figures` needs none of it, and Sphinx and
     # MyST-NB take two seconds of every chapter's time.
     from sphinx.errors import ExtensionError
 

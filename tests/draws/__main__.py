@@ -32,7 +32,7 @@ SLOW = (
     "torch._dynamo",
     "torch.export",
     "transformers.models.gpt2.modeling_gpt2",
-    "verified_book.figures",
+    "book_site.figures",
 )
 
 FORK = multiprocessing.get_context("fork")

@@ -63,7 +63,7 @@ def test_no_page_loads_an_index_before_it_is_asked(costs, address):
         name
         for name, cost in costs.items()
         if any(
-            "search" in url and "verified_book_search.js" not in url and url != address + name
+            "search" in url and "book_site_search.js" not in url and url != address + name
             for url in cost.sent
         )
     }

@@ -31,7 +31,7 @@ from transformer_layers.tokenizers.byte_pairs import train
 
 pytestmark = pytest.mark.xdist_group("site")
 
-SHARED = ROOT / "src" / "verified_book" / "live" / "static" / "verified_book_live.js"
+SHARED = ROOT / "src" / "book_site" / "live" / "static" / "book_site_live.js"
 OWN = ROOT / "book" / "_static" / "live"
 INPUTS = 200
 

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from verified_book.notebooks.offer import offered
+from book_site.notebooks.offer import offered
 
 BOOK = Path(__file__).parents[2] / "book"
 KINDS = (".md", ".rst")

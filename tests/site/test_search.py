@@ -41,7 +41,7 @@ def test_what_is_found_is_there(pages, page, html):
 
 
 def test_the_dialog_shows_excerpts_and_leads_there(page):
-    loaded = "() => Boolean(document.querySelector('script[src*=verified_book_search_data]'))"
+    loaded = "() => Boolean(document.querySelector('script[src*=book_site_search_data]'))"
     assert not page.evaluate(loaded)
     page.keyboard.press("Control+k")
     field = page.locator("#pst-search-dialog input[type=search]")

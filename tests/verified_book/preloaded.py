@@ -15,6 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from sphinx import jinja2glue
 from sphinx.highlighting import PygmentsBridge
 
+import book_site
 import verified_book
 from verified_book import sources
 
@@ -40,7 +41,8 @@ NAMES = [
     "sphinx_togglebutton",
     *(
         module.name
-        for module in pkgutil.walk_packages(verified_book.__path__, "verified_book.")
+        for package in (verified_book, book_site)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         if not re.search(r"__main__|figures|plugin|\.build\.", module.name)
     ),
 ]

@@ -183,7 +183,7 @@ def test_two_claims_with_one_address(tmp_path, first, second):
 
 @pytest.mark.parametrize("mode", ["force", "inline", "cache"])
 def test_notebooks_alone_have_their_outputs_however_pages_run(tmp_path, mode):
-    settings = conf("verified_book.notebooks", nb_execution_mode=mode)
+    settings = conf("book_site.notebooks", nb_execution_mode=mode)
     name, code = ("rst.rst", "7 * 6") if mode == "cache" else ("md.md", "6 * 7")
     pages = {"index.md": INDEX, f"pages/{name}": PAGES[f"pages/{name}"]}
     build = sphinx_build(tmp_path, settings, pages)
@@ -207,7 +207,7 @@ def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages["pages/plain.md"] = "# No cells\n"
     folder = tmp_path_factory.mktemp("notebooks")
     settings = conf(
-        "verified_book.notebooks", html_sourcelink_suffix="", verified_book_require="marked"
+        "book_site.notebooks", html_sourcelink_suffix="", verified_book_require="marked"
     )
     return sphinx_build(folder, settings, pages).site
 
@@ -233,14 +233,14 @@ def test_the_notebook_of_a_page_that_is_one_stands_beside_it(notebooks):
 
 
 def test_an_author_may_want_no_link(tmp_path):
-    settings = conf("verified_book.notebooks", verified_book_notebook_link="")
+    settings = conf("book_site.notebooks", book_site_notebook_link="")
     build = sphinx_build(tmp_path, settings, {"index.md": MARKDOWN})
     assert "notebook-download" not in build.pages["index.html"]
     assert (build.site / "_sources/index.ipynb").is_file()
 
 
 THEMES = {"alabaster": "alabaster", "furo": "furo", "sphinx_book_theme": "sphinx_book_theme"}
-ALL = ["verified_book.claims", "verified_book.notebooks", "verified_book.offline"]
+ALL = ["verified_book.claims", "book_site.notebooks", "verified_book.offline"]
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -259,7 +259,7 @@ def test_everything_works_in_other_themes(tmp_path, theme):
     assert "_static/mathjax/tex-chtml.js" in build.pages["pages/all.html"]
 
 
-@pytest.mark.parametrize("name", ["notebooks", "offline", "parallel"])
+@pytest.mark.parametrize("name", ["offline", "parallel"])
 def test_each_part_brings_the_checks_along_and_is_read_in_parallel(name):
     app = MagicMock()
     said = import_module(f"verified_book.{name}").setup(app)

@@ -26,8 +26,8 @@ A page, and what to do with it:
   ```{code-cell}                            review them with `git diff`
   6 * 7                                   python -m verified_book accept --dry-run page.md
   ```                                       shows what it would write
-  ```{expect-output}                      python -m verified_book watch book/
-  42                                        shows the book in a browser as you write it
+  ```{expect-output}
+  42
   ```
 
 The book of a page is found above it: a Jupyter Book 1 (_config.yml and _toc.yml) or a Sphinx
@@ -47,27 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Tasks of nbclient that nobody awaits once a command is interrupted.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     try:
-        if options.command == "watch":
-            from verified_book.commands import watching
-
-            return watching.watch(options.folder, options.port, options.open)
-        if options.command == "notebooks":
-            from verified_book.commands import notebooks
-
-            return notebooks.lay_out(options.book, options.target)
-        if options.command == "pdf":
-            from verified_book.commands import printing
-
-            return printing.print_book(options.site, options.out, not options.brief)
         if options.command == "settings":
             from verified_book.commands import options as known
 
             print(known.listed())
             return 0
-        if options.command == "_site":
-            from verified_book.commands import site
-
-            return site.build(options.path, options.out, options.roots)
         return _run(options)
     except CommandError as error:
         if getattr(options, "json", None):
@@ -145,37 +129,7 @@ def _parser() -> argparse.ArgumentParser:
             "-j", "--jobs", type=_positive, default=1, metavar="N", help="read N pages at once"
         )
 
-    watch = commands.add_parser("watch", help="show a book in a browser while it is written")
-    watch.add_argument(
-        "folder", nargs="?", type=_path, default=".", metavar="FOLDER", help="default: here"
-    )
-    watch.add_argument(
-        "--port", type=_port, default=8000, help="default: %(default)s, or a free one"
-    )
-    watch.add_argument("--open", action="store_true", help="open the browser")
-
-    pdf = commands.add_parser("pdf", help="print a built book into one PDF")
-    pdf.add_argument(
-        "site", type=_path, metavar="SITE", help="the folder of its pages, book/_build/html"
-    )
-    pdf.add_argument(
-        "--out", type=_path, metavar="FILE", help="default: book.pdf in SITE, offered there"
-    )
-    pdf.add_argument(
-        "--brief", action="store_true", help="leave out what pages fold: proofs, lists, whole files"
-    )
-
-    laid = commands.add_parser("notebooks", help="lay out the notebooks of a built book")
-    laid.add_argument("book", type=_path, metavar="BOOK", help="the folder of a Jupyter Book")
-    laid.add_argument(
-        "target", type=_path, metavar="FOLDER", help="where; what was changed there stays"
-    )
-
     commands.add_parser("settings", help="list every option of the configuration")
-
-    site = commands.add_parser("_site")  # what `watch` starts for each build
-    for name in ("path", "out", "roots"):
-        site.add_argument(name)
     return parser
 
 
@@ -187,10 +141,6 @@ def _path(text: str) -> str:
 
 def _positive(text: str) -> int:
     return _whole(text, 1, _MOST_JOBS)
-
-
-def _port(text: str) -> int:
-    return _whole(text, 0, 65_535)
 
 
 def _whole(text: str, least: int, most: int) -> int:

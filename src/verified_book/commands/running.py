@@ -207,23 +207,6 @@ def run(
         return _built(app, chosen)
 
 
-def build_site(book: Book, out: Path, listener: Listener) -> tuple[Outcome, list[str]]:
-    """Builds what has changed of the whole book.
-
-    Returns:
-        What came of it, and the patterns of the files on which its pages depend.
-
-    Raises:
-        CommandError: If the book cannot be configured.
-    """
-    doctrees = out.parent / (".doctrees" if book.kind == "Jupyter Book" else "doctrees")
-    with application(book, out, doctrees, "html", listener) as app:
-        app.env.find_files(app.config, app.builder)
-        paths = {name: Path(app.env.doc2path(name)) for name in sorted(app.env.found_docs)}
-        _tell(app, paths, listener)
-        return _built(app, paths), list(app.config.verified_book_sources)
-
-
 def _built(app: Sphinx, chosen: dict[str, Path]) -> Outcome:
     """Builds, and gathers what came of the chosen pages."""
     found = Outcome()

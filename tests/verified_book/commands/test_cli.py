@@ -2,7 +2,6 @@
 
 import io
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,9 +33,8 @@ def terminal(monkeypatch) -> Terminal:
 def test_help_shows_a_page_and_what_to_do_with_it(command: Command):
     said = command("--help")
     assert said.status == 0
-    for line in ("check page.md", "accept page.md", "--dry-run", "watch book/", "Exit status: 0"):
+    for line in ("check page.md", "accept page.md", "--dry-run", "Exit status: 0"):
         assert line in said.out
-    assert "_site" not in said.out
     assert "a folder: all its pages" in command("check", "--help").out
 
 
@@ -74,7 +72,7 @@ NUMBERS = {
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:20])
 @pytest.mark.parametrize(
     ("option", "least", "most"),
-    [("check page.md --jobs", 1, 1024), ("accept page.md -j", 1, 1024), ("watch --port", 0, 65535)],
+    [("check page.md --jobs", 1, 1024), ("accept page.md -j", 1, 1024)],
 )
 def test_a_number_that_none_can_be_is_refused(
     command: Command, option: str, least: int, most: int, number: str
@@ -93,8 +91,6 @@ def test_a_number_that_none_can_be_is_refused(
     "arguments",
     [
         *(["check", ""], ["accept", "page.md", ""], ["check", "--json", "", "page.md"]),
-        *(["watch", ""], ["pdf", ""], ["pdf", "site", "--out", ""]),
-        *(["notebooks", "", "lab"], ["notebooks", "book", ""]),
     ],
     ids=" ".join,
 )
@@ -107,9 +103,8 @@ def test_an_empty_name_is_refused(command: Command, arguments: list[str]):
 @pytest.mark.parametrize(
     "name", ["x" * 5000, "a\nb", "-", "\0"], ids=["long", "two lines", "-", "NUL"]
 )
-@pytest.mark.parametrize("words", ["check", "watch", "pdf"])
+@pytest.mark.parametrize("words", ["check", "accept"])
 def test_a_name_of_nothing_is_refused(command: Command, monkeypatch, words: str, name: str):
-    monkeypatch.setitem(sys.modules, "sphinx_autobuild", sys)
     said = command(words, name)
     assert said.status == 2
     assert re.search("there is no such|File name too long", said.err)
@@ -185,10 +180,6 @@ def test_a_log_does_not():
     err = io.StringIO()
     Terminal(io.StringIO(), err).reads("a.md")
     assert err.getvalue() == ""
-
-
-def test_help_names_the_port_of_the_server(command: Command):
-    assert "default: 8000, or a free one" in command("watch", "--help").out
 
 
 def test_a_run_is_told_all_that_was_asked_for(command: Command, tmp_path: Path, monkeypatch):

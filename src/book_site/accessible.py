@@ -1,0 +1,99 @@
+"""Sphinx extension: mends what themes and extensions write that screen readers stumble on.
+
+Each entry of `MENDED` is one thing: what is written, and what takes its place.
+"""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from book_site import __version__
+from verified_book.regular import text_of_site
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+MENDED = (
+    # Docutils: entries of a bibliography have a role that is deprecated, and fits no list.
+    (re.compile(r' role="doc-biblioentry"'), ""),
+    (re.compile(r'<div role="list" class="citation-list">'), '<div class="citation-list">'),
+    # The theme: what stands in its first sidebar is in no region.
+    (
+        re.compile(r'(<div id="pst-primary-sidebar")(?! role)'),
+        r'\1 role="complementary" aria-label="Book"',
+    ),
+    # A cell without text heads nothing.
+    (re.compile(r"<th\b[^>]*>\s*(?:<p>\s*</p>\s*)?</th>"), "<td></td>"),
+)
+_SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
+_LINK = re.compile(r"<a\b[^>]*>(.*?)</a>", re.DOTALL)
+_ID = re.compile(r'(<[a-z][^<>]*?) id="([^"]+)"')
+
+
+# The theme takes the focus from buttons that are clicked. Who clicks by keyboard needs it there,
+# and where a dialog is closed.
+_KEEPS_FOCUS = """\
+(() => {
+  let last;
+  const isLost = () => document.activeElement === document.body;
+  const back = () => setTimeout(() => { if (isLost()) last?.focus(); });
+  addEventListener("click", (event) => {
+    last = event.detail ? null : document.activeElement.closest("button");
+    back();
+  }, true);
+  document.addEventListener("close", back, true);
+})();"""
+
+
+def mend(page: str) -> str:
+    """A page without what screen readers stumble on.
+
+    Examples:
+        >>> mend('<th class="head"></th>')
+        '<td></td>'
+        >>> mend('<summary>to <a href="#b">b</a></summary>')
+        '<summary>to b</summary>'
+    """
+    for written, instead in MENDED:
+        page = written.sub(instead, page)
+    # What opens a fold is clicked itself, so that a link in it cannot be.
+    page = _SUMMARY.sub(lambda summary: _LINK.sub(r"\1", summary[0]), page)
+    return single_ids(page)
+
+
+def single_ids(page: str) -> str:
+    """A page in which the first of several elements with one id has it.
+
+    Examples:
+        >>> single_ids('<b id="a"></b><i class="c" id="a"></i>')
+        '<b id="a"></b><i class="c"></i>'
+    """
+    seen: Counter[str] = Counter()
+
+    def once(match: re.Match[str]) -> str:
+        seen[match[2]] += 1
+        return match[0] if seen[match[2]] == 1 else match[1]
+
+    return _ID.sub(once, page)
+
+
+def mend_pages(app: "Sphinx", exception: Exception | None) -> None:
+    """Mends the pages of the site."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for file in Path(app.outdir).rglob("*.html"):
+        if "_static" in file.parts:
+            continue
+        text = text_of_site(file)
+        mended = mend(text)
+        if mended != text:
+            file.write_text(mended, encoding="utf-8")
+
+
+def setup(app: "Sphinx") -> "ExtensionMetadata":
+    """Adds a script of a few lines, and mends pages when all are written."""
+    app.add_js_file(None, body=_KEEPS_FOCUS)
+    app.connect("build-finished", mend_pages, priority=940)
+    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

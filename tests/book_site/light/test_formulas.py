@@ -1,0 +1,77 @@
+"""Formulas that are rendered when the book is built, and what becomes of those that cannot be."""
+
+import re
+
+import pytest
+from sphinx.errors import ExtensionError
+
+from book_site.light import formulas
+from tests.verified_book.books import sphinx_build
+
+pytestmark = pytest.mark.xdist_group("light")
+
+CONF = 'extensions = ["book_site.light"]\nhtml_theme = "sphinx_book_theme"\n'
+PAGES = {
+    "index.rst": "Index\n=====\n\n.. toctree::\n\n   maths\n",
+    "maths.rst": (
+        "Title :math:`x < y`\n====================\n\n.. math:: y = \\cancel{x}\n   :label: one\n\n"
+        "Of :eq:`one`.\n\n.. math::\n\n   a &= b \\\\\n   c &= d\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return sphinx_build(tmp_path_factory.mktemp("light"), CONF, PAGES).site
+
+
+def test_formulas_are_markup_that_is_spoken_and_holds_its_tex(site):
+    page = site.joinpath("maths.html").read_text()
+    # In the title, the table of contents and twice in the text; TeX in `title` attributes stays.
+    tex = re.findall(r'<annotation encoding="application/x-tex">([^<]*)<', page)
+    assert {"x &lt; y", r"y = \cancel{x}"} <= set(tex)
+    assert len(re.findall(r'<span class="katex-mathml"><math[ >]', page)) == len(tex)
+    assert not re.search(r'class="math[^"]*"[^>]*>\\\(', page)
+    assert '<span class="eqno">(1)' in page
+
+
+def test_formulas_are_no_longer_than_they_look():
+    [(markup, _)] = formulas.render([("\\frac{a_1 + b}{2} = c", False)])
+    ruled = formulas.ruled_classes(formulas.katex_files()["katex.min.css"].read_text())
+    short = formulas.shorter(markup, ruled)
+    assert len(short) < 0.9 * len(markup)
+    text = [re.sub(r"<[^>]*>", "", each) for each in (markup, short)]
+    assert text[0] == text[1]
+    assert 'class="katex-html" aria-hidden="true"' in short
+    named = set(" ".join(re.findall(r'class="([^"]*)"', short)).split())
+    assert named <= ruled
+    assert {"mathnormal", "vlist", "pstrut", "frac-line"} <= named
+
+
+def test_symbols_that_have_classes_keep_all():
+    [(markup, _)] = formulas.render([("\\htmlClass{symbol}{x} + 1", False)])
+    assert 'class="mbin"' in formulas.shorter(markup, frozenset())
+
+
+def test_pages_load_no_script_for_formulas(site):
+    for page in site.glob("*.html"):
+        assert "mathjax" not in page.read_text().lower()
+    assert not site.joinpath("_static/mathjax").exists()
+
+
+def test_fonts_that_no_formula_uses_are_not_there(site):
+    fonts = {file.name for file in site.joinpath("_static/katex/fonts").iterdir()}
+    assert {"KaTeX_Main-Regular.woff2", "KaTeX_Math-Italic.woff2"} <= fonts
+    assert "KaTeX_Fraktur-Bold.woff2" not in fonts
+
+
+def test_a_formula_that_cannot_be_rendered_is_named(tmp_path):
+    pages = {"index.rst": "Index\n=====\n\n:math:`\\frac{1}`\n"}
+    build = sphinx_build(tmp_path, CONF, pages, status=1)
+    assert "index.html: KaTeX cannot render '\\\\frac{1}'" in build.log
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    monkeypatch.setattr(formulas, "_PACKAGE", "no-such-package")
+    with pytest.raises(ExtensionError, match="pip install no-such-package mini-racer"):
+        formulas.katex_files()

@@ -1,0 +1,350 @@
+"""The notebooks in the download menu; that real chapters' run again is tested with the site."""
+
+import re
+from argparse import Namespace
+from pathlib import Path
+
+import nbformat
+import pytest
+from docutils import nodes
+from nbformat import v4
+
+from book_site.notebooks.offer import assemble, installed_by
+from tests.verified_book import forks
+from tests.verified_book.books import run, sphinx_build
+
+pytestmark = pytest.mark.xdist_group("notebooks")
+
+CONF = """\
+extensions = [
+    "sphinx_exercise", "sphinxcontrib.bibtex", "verified_book.claims", "book_site.notebooks"
+]
+html_theme = "sphinx_book_theme"
+html_baseurl = "https://a.org/"
+bibtex_bibfiles = ["works.bib"]
+bibtex_reference_style = "author_year"
+numfig = True
+verified_book_notes = {"book": "this book"}
+"""
+
+MYST = """\
+---
+file_format: mystnb
+kernelspec: {name: python3}
+---
+# A chapter
+
+```{code-cell}
+:tags: [remove-cell]
+hidden = 40
+```
+
+See {doc}`plain` and {math}`x^2`.
+
+```{claim} B1
+:note: book
+:verdict: holds
+
+One and one is {math}`2`.
+```
+
+```{code-cell}
+:tags: [hide-input, mine]
+hidden + 2
+```
+
+```{expect-output}
+42
+```
+
+Before.
+
+## A middle
+
+```{exercise} Think
+:label: think
+Why?
+```
+
+```{solution-start} think
+:class: dropdown
+```
+
+Because.
+
+```{code-cell}
+assert hidden
+```
+
+```{solution-end}
+```
+
+## An end
+
+```{code-cell}
+:tags: [remove-cell]
+last = hidden
+```
+"""
+
+RST = """\
+A chapter
+=========
+
+.. code-cell::
+   :tags: remove-cell
+
+   hidden = 40
+
+See :doc:`plain` and :math:`x^2`.
+
+.. claim:: B2
+   :note: book
+   :verdict: holds
+
+   One and one is :math:`2`.
+
+.. code-cell::
+   :tags: hide-input, mine
+
+   hidden + 2
+
+.. expect-output::
+
+   42
+
+Before.
+
+A middle
+--------
+
+.. exercise:: Think
+   :label: think-rst
+
+   Why?
+
+.. solution:: think-rst
+   :class: dropdown
+
+   Because.
+
+   .. code-cell::
+
+      assert hidden
+
+An end
+------
+
+.. code-cell::
+   :tags: remove-cell
+
+   last = hidden
+"""
+
+BIB = """\
+@misc{ba2016, author={Ba, Jimmy_Lei}, title={Norms}, year={2016}, url={https://b.org/1_2.}}
+@misc{adams1979, author={Adams, D.}, title={Answers}, year={1979}}
+"""
+
+CITING = (
+    MYST.partition("# A")[0]
+    + """\
+# Citing
+
+```{code-cell}
+from IPython.display import HTML
+
+HTML('<svg viewBox="0 0 9 9" aria-label="a dot"><circle r="9"/></svg>')
+```
+
+See {cite:t}`ba2016`, again {cite:p}`ba2016`, and {cite:p}`adams1979`.
+"""
+)
+
+BRIEF = f"{MYST.partition('# A')[0]}# Brief\n\n```{{code-cell}}\nx = 1\n```\n"
+
+INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\nciting\nworks\n```\n"
+
+
+def build(folder: Path) -> Path:
+    site = folder.parent / "site"
+    done = run(forks.sphinx, ["-q", "-W", "-n", str(folder), str(site)], site, folder.parent)
+    assert done.status == 0, done.log
+    return site
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("notebooks") / "book"
+    folder.joinpath("folder").mkdir(parents=True)
+    folder.joinpath("conf.py").write_text(CONF)
+    folder.joinpath("index.md").write_text(INDEX)
+    folder.joinpath("plain.md").write_text("# No cells\n")
+    folder.joinpath("brief.md").write_text(BRIEF)
+    folder.joinpath("citing.md").write_text(CITING)
+    folder.joinpath("works.md").write_text("# Works\n\n```{bibliography}\n```\n")
+    folder.joinpath("works.bib").write_text(BIB)
+    folder.joinpath("myst.md").write_text(MYST)
+    rst = RST.replace(":doc:`plain`", ":doc:`/plain`")
+    folder.joinpath("folder", "rst.rst").write_text(rst)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(book):
+    return build(book)
+
+
+@pytest.fixture(params=["myst", "folder/rst"])
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def notebook(site, name):
+    return nbformat.read(site / "_sources" / f"{name}.ipynb", as_version=nbformat.NO_CONVERT)
+
+
+def test_menu_offers_it(site, name):
+    page = site.joinpath(f"{name}.html").read_text()
+    up = "../" * name.count("/")
+    assert f'href="{up}_sources/{name}.ipynb"' in page
+    assert "notebook-download" not in page  # the menu is enough
+
+
+def test_a_page_without_cells_offers_none(site):
+    assert "_sources/plain.md" in site.joinpath("plain.html").read_text()
+    assert ".ipynb" not in site.joinpath("plain.html").read_text()
+    assert not site.joinpath("_sources", "plain.ipynb").exists()
+
+
+def test_a_menu_leads_to_no_source_that_the_site_has_not(tmp_path):
+    pages = {"index.rst": "Index\n=====\n\nWords.\n"}
+    conf = 'extensions = ["book_site.notebooks"]\nhtml_theme = "sphinx_book_theme"\n'
+    for line, offered in (("", True), ("html_copy_source = False\n", False)):
+        site = sphinx_build(tmp_path, conf + line, pages).site
+        page = site.joinpath("index.html").read_text()
+        assert ("download-source-button" in page) is offered
+        assert "download-pdf-button" in page
+
+
+def test_it_is_valid(notebook):
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    kernel = notebook.metadata.kernelspec
+    assert (kernel.name, kernel.language) == ("python3", "python")
+    assert kernel.display_name
+
+
+def test_cells_are_in_order_with_tags_and_outputs(notebook):
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.source for cell in cells] == [
+        "hidden = 40",
+        "hidden + 2",
+        "assert hidden",
+        "last = hidden",
+    ]
+    tags = [cell.metadata.get("tags", []) for cell in cells]
+    assert tags == [["remove-cell"], ["hide-input", "mine"], [], ["remove-cell"]]
+    assert [output.data["text/plain"] for output in cells[1].outputs] == ["42"]
+
+
+def test_jupyterlab_folds_what_the_page_folds(notebook):
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    everything = {"source_hidden": True, "outputs_hidden": True}
+    assert [cell.metadata.get("jupyter") for cell in cells] == [
+        everything,
+        {"source_hidden": True},
+        everything,  # the solution's
+        everything,
+    ]
+
+
+def test_prose_is_markdown(notebook, name):
+    number, exercise = (1, 1) if name == "myst" else (2, 2)
+    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert prose == [
+        "# A chapter\n\nSee [No cells](https://a.org/plain.html) and $x^2$.\n\n"
+        f"> **Claim B{number} (this book): holds.** One and one is $2$.\n>\n"
+        "> holds: what its cells assert and print",
+        "Before.",
+        f"## A middle\n\n> **Exercise {exercise} (Think)**\n>\n> Why?\n\n"
+        f"<details><summary>Solution to Exercise {exercise} (Think)</summary>\n\nBecause.\n\n"
+        "</details>",
+        "## An end",
+    ]
+
+
+def test_citations_lead_to_the_site_and_end_in_a_list(site):
+    notebook = nbformat.read(site / "_sources" / "citing.ipynb", as_version=4)
+    *_, text, works = [cell.source for cell in notebook.cells]
+    assert re.sub(r"#id\d+", "#id", text) == (
+        "See Ba [[2016](https://a.org/works.html#id)], "
+        "again [[Ba, 2016](https://a.org/works.html#id)], "
+        "and [[Adams, 1979](https://a.org/works.html#id)]."
+    )
+    assert works == (
+        "## References\n\n- D. Adams. Answers. 1979.\n"
+        "- Jimmy_Lei Ba. Norms. 2016. URL: <https://b.org/1_2>."
+    )
+
+
+def test_drawings_are_images(site):
+    notebook = nbformat.read(site / "_sources" / "citing.ipynb", as_version=4)
+    (shown,) = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    assert shown[0].data["text/html"].startswith('<img alt="a dot" src="data:image/svg+xml;base64,')
+    assert "<svg" in site.joinpath("citing.html").read_text()
+
+
+def test_it_goes_when_the_cells_go(book, site):
+    offered = site / "_sources" / "brief.ipynb"
+    assert offered.is_file()
+    book.joinpath("brief.md").write_text("# No cells\n")
+    build(book)
+    assert not offered.exists()
+
+
+INPUT, OUTPUT = {"source_hidden": True}, {"outputs_hidden": True}
+
+
+@pytest.mark.parametrize(
+    ("tag", "folded"),
+    [
+        *[(tag, INPUT) for tag in ("hide-input", "remove-input", "remove_input")],
+        *[(tag, OUTPUT) for tag in ("hide-output", "remove-output", "remove_output")],
+        *[(tag, INPUT | OUTPUT) for tag in ("hide-cell", "remove-cell", "remove_cell")],
+        ("mine", None),
+    ],
+)
+def test_what_a_tag_hides_on_the_page_is_folded(tag, folded):
+    ran = v4.new_notebook(cells=[v4.new_code_cell("1", metadata={"tags": [tag]})])
+    (cell,) = assemble(ran, []).cells
+    assert cell.metadata.get("jupyter") == folded
+
+
+def test_the_first_cell_installs_where_it_is_asked_to():
+    ran = v4.new_notebook(cells=[v4.new_code_cell("import more\nmores")])
+    settings = Namespace(
+        book_site_notebook_install="-e .",
+        book_site_notebook_packages={"more": "more-1", "fewer": "less", "m": "x"},
+    )
+    install = installed_by(ran, settings)
+    assert install == "-e . more-1"
+    cell = nodes.container(nb_element="cell_code", cell_index=0)
+    notebook = assemble(ran, ["What to install.", "# One", cell], install)
+    assert [cell.source for cell in notebook.cells] == [
+        "What to install.",
+        "install = False  # True, in the folder that the packages are installed from\n"
+        "if install:\n    %pip install -e . more-1",
+        "# One",
+        "import more\nmores",
+    ]
+
+
+def test_prose_stays_together_up_to_a_heading_or_a_cell():
+    ran = v4.new_notebook(cells=[v4.new_code_cell("first"), v4.new_code_cell("not shown")])
+    cell = nodes.container(nb_element="cell_code", cell_index=0)
+    notebook = assemble(ran, ["Before.", "More.", "# One", "Text.", cell, "After.", "## Two"])
+    assert [cell.source for cell in notebook.cells] == [
+        *["Before.\n\nMore.", "# One\n\nText.", "first", "After.", "## Two", "not shown"]
+    ]

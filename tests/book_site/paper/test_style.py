@@ -1,0 +1,35 @@
+"""A printed page takes its style and its few lines of script along, in every page of the site."""
+
+import re
+
+import pytest
+
+from book_site import paper
+from tests.verified_book.books import sphinx_build
+
+pytestmark = pytest.mark.xdist_group("light")
+
+PAGES = {"index.rst": "Index\n=====\n\n.. toctree::\n\n   sub/page\n", "sub/page.rst": "A\n=\n"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    conf = 'extensions = ["book_site.paper"]\nhtml_theme = "sphinx_book_theme"\n'
+    return sphinx_build(tmp_path_factory.mktemp("paper"), conf, PAGES).site
+
+
+@pytest.mark.parametrize("name", ["index.html", "sub/page.html"])
+def test_each_page_has_the_style_and_the_script(site, name):
+    page = site.joinpath(name).read_text()
+    assert re.search(r'<link[^>]*href="[./]*_static/book_site_paper\.css', page)
+    assert page.count('addEventListener("beforeprint"') == 1
+    assert site.joinpath("_static", paper.STYLE.name).is_file()
+
+
+def test_the_style_concerns_paper_alone():
+    style = re.sub(r"/\*.*?\*/", "", paper.STYLE.read_text(), flags=re.DOTALL).strip()
+    assert style.startswith("@media print {")
+    depths = [0]
+    for sign in re.findall(r"[{}]", style):
+        depths.append(depths[-1] + (1 if sign == "{" else -1))
+    assert depths[1:].index(0) == len(depths) - 2  # nothing stands after the end of the first

@@ -1,0 +1,92 @@
+"""What a cell records of the variables of a function."""
+
+import json
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from book_site.symbols import record
+
+
+@dataclass
+class Scale:
+    """A layer."""
+
+    factor: float
+    unused: str = ""
+
+    def forward(self, x):
+        size = x.shape[-1]
+        y = self.factor * x / size
+        return y.sum()
+
+
+def inner(x):
+    return x
+
+
+def outer(x):
+    return inner(x[0])
+
+
+def test_variables_attributes_and_the_result_are_recorded():
+    found = record(lambda: Scale(2.0).forward(np.ones((3, 4), np.float32)), Scale.forward, n=3)
+    assert found.kinds == {
+        "x": [{"shape": [3, 4], "dtype": "float32"}],
+        "size": [{"type": "int"}],
+        "y": [{"shape": [3, 4], "dtype": "float32"}],
+        "return": [{"shape": [], "dtype": "float32"}],
+        "self.factor": [{"type": "float"}],
+    }
+    _, about = found._repr_mimebundle_()
+    assert about == {"symbols": {"kinds": found.kinds, "sizes": [["n", 3]]}}
+
+
+def test_a_name_has_a_kind_for_each_function_unless_it_is_given():
+    x = np.ones((3, 4))
+    kinds = [{"shape": [3, 4], "dtype": "float64"}, {"shape": [4], "dtype": "float64"}]
+    assert record(lambda: outer(x), outer, inner).kinds["x"] == kinds
+    assert record(lambda: outer(x), outer, inner, also={"x": 1}).kinds["x"] == [{"type": "int"}]
+
+
+def test_methods_and_wrapped_functions_are_known():
+    layer = Scale(1.0)
+    assert record(lambda: layer.forward(np.ones(2)), layer.forward).kinds["size"]
+
+    def wrapped(*arguments):
+        return inner(*arguments)
+
+    wrapped.__wrapped__ = inner
+    assert record(lambda: wrapped(1), wrapped).kinds["x"] == [{"type": "int"}]
+
+
+def test_who_profiles_goes_on():
+    def profile(*args):
+        pass
+
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            record(lambda: 1 / 0)
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(None)
+
+
+def test_axes_keep_their_order_on_the_disk():
+    _, about = record(lambda: None, seq=4, batch=3)._repr_mimebundle_()
+    on_disk = json.loads(json.dumps(about, sort_keys=True))
+    assert on_disk["symbols"]["sizes"] == [["seq", 4], ["batch", 3]]
+
+
+def test_sizes_that_shapes_could_not_tell_apart_are_refused():
+    for sizes in ({"batch": 2, "seq": 2}, {"batch": 1}):
+        with pytest.raises(ValueError, match=f"differ from each other and from 1, got {sizes}"):
+            record(lambda: None, **sizes)
+
+
+def test_a_function_that_is_not_run_is_named():
+    with pytest.raises(ValueError, match=r"Scale\.forward was not run"):
+        record(lambda: None, Scale.forward)
