@@ -45,6 +45,6 @@ def rewrite(app: "Sphinx", pages: "dict[str, PageRecord]") -> None:
     """Carries out the pending edits of all pages; those that are refused stay failures."""
     if any(record.edits or record.files for record in pages.values()):
         # Here, since the directives import this package, and it needs them.
-        from verified_book.accepting import pending
+        from verified_book.accepting import updates
 
-        pending.carry_out(app, pages, dry=is_dry())
+        updates.carry_out(app, pages, dry=is_dry())

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
-from verified_book.accepting.pending import DRY_RUN
+from verified_book.accepting.updates import DRY_RUN
 from verified_book.commands.books import shown
 from verified_book.commands.running import Outcome
 from verified_book.outputs.pages import coverage

@@ -16,8 +16,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from verified_book import accepting, records
-from verified_book.accepting import twice
-from verified_book.outputs import client, expected, lexical, source
+from verified_book.accepting import reruns
+from verified_book.outputs import client, expected, source, unparsed
 from verified_book.outputs.cells import Cell, cells_of, unfinished
 from verified_book.outputs.front_matter import page_settings, unreadable
 from verified_book.records import Edit, Failure, PageRecord, record_of
@@ -72,7 +72,7 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     result = expected.compare(app, cells, markers, check.not_run, required)
     check.failures += result.failures
     check.failures += expected.lost(app, markers)
-    check.failures += lexical.unmet_blocks(app, doctree, cells)
+    check.failures += unparsed.unmet_blocks(app, doctree, cells)
     if cells or markers:
         check.failures += source.odd_line_breaks(app)
     check.checked = result.checked
@@ -87,7 +87,7 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
         def wanted(again: list[Cell]) -> list[Edit]:
             return expected.compare(app, again, markers, check.not_run, required).edits
 
-        record.edits = twice.masked(app, cells, record.edits, wanted)
+        record.edits = reruns.masked(app, cells, record.edits, wanted)
     if not record.edits:
         record.files = {}
     app.emit("verified-book-page", doctree, check)

@@ -10,7 +10,7 @@ from nbformat import v4
 
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.expected import Comparison, Marker, compare
-from verified_book.outputs.shown import Look
+from verified_book.outputs.rendered import Look
 
 APP: Any = SimpleNamespace(config=SimpleNamespace(verified_book_accept_command="accept"))
 LOOK = Look(("text/html", "image/svg+xml", "text/plain"), False, frozenset())

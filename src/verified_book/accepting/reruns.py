@@ -12,12 +12,12 @@ from myst_nb.core.execute import direct
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from verified_book.accepting.volatile import folders, mask_lines, without_places
+from verified_book.accepting.nondeterminism import folders, mask_lines, without_places
 from verified_book.matching import agree, is_vacuous
 from verified_book.outputs import client
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.images import with_digests_of, without_digests
-from verified_book.outputs.shown import text_of
+from verified_book.outputs.rendered import text_of
 from verified_book.records import Edit
 
 logger = logging.getLogger(__name__)

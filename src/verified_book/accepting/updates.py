@@ -11,7 +11,7 @@ from myst_nb.core.read import create_nb_reader
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from verified_book.accepting import files, is_twice, volatile
+from verified_book.accepting import files, is_twice, nondeterminism
 from verified_book.accepting.changes import Change, SureOf, apply, change_for, locate, moves
 from verified_book.accepting.markdown_spans import JupytextMarkdown, Markdown
 from verified_book.accepting.rst_spans import Rst
@@ -275,13 +275,13 @@ class _File:
             logger.info("%s", line, color=None)
 
     def _warn(self, changes: dict[int, Change], groups: dict[int, list[_Request]]) -> None:
-        names, remedy = volatile.folders(self.app.srcdir), ""
+        names, remedy = nondeterminism.folders(self.app.srcdir), ""
         if not is_twice():
             command = f"{self.app.config.verified_book_accept_command} --twice"
             remedy = f"\n  Remedy: Write `...` for it, as `{command}` does for what moves."
         for index, change in changes.items():
             mends = self.moved(groups[index][0].edit.mends)
             for line in change.new_lines:
-                for kind in volatile.kinds_in(line, names):
+                for kind in nondeterminism.kinds_in(line, names):
                     text = f"verified_book: {kind} was accepted, and will differ next time: {line}"
                     self.warnings.append((f"{mends.source}:{mends.line}", text + remedy))

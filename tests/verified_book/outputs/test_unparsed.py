@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.books import Build, sphinx_build
-from verified_book.outputs.lexical import _in_open_fences
+from verified_book.outputs.unparsed import _in_open_fences
 
 pytestmark = pytest.mark.xdist_group("lexical")
 

@@ -9,7 +9,7 @@ from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode, v4
 
 from verified_book.outputs import client, source
-from verified_book.outputs.lines import true_place
+from verified_book.outputs.source_lines import true_place
 
 FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
 CELL = "```{code-cell}\n1\n```\n"
