@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sphinx.errors import ExtensionError
 
-from verified_book import __version__
+from verified_book.version import __version__
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from verified_book.accepting.merge import joined, merge
 from verified_book.accepting.spans import (
@@ -17,11 +16,7 @@ from verified_book.accepting.spans import (
 )
 from verified_book.matching import agree, is_vacuous
 from verified_book.outputs.images import with_digests_of
-from verified_book.records import Edit, FileAsRead
-
-SureOf = Literal["lines", "cells", "texts"]
-"""What is sure of a file: the lines of all directives; those of cells, which their blocks follow;
-or only what its blocks say."""
+from verified_book.records import Edit
 
 
 @dataclass(frozen=True)
@@ -46,16 +41,9 @@ class Change:
         return [line for line in self.body if isinstance(line, str)]
 
 
-def locate(
-    edit: Edit, lines: Sequence[str], spans: Sequence[Span], as_read: FileAsRead, sure_of: SureOf
-) -> int:
+def locate(edit: Edit, lines: Sequence[str], spans: Sequence[Span], language: Format) -> int:
     """The index of what an edit is about: its block, or a cell that has none."""
-    if sure_of == "lines":
-        index = _at_line(edit, spans, as_read)
-    elif sure_of == "cells":
-        index = _of_cell(edit, spans)
-    else:
-        index = _by_text(edit, spans)
+    index = _at_line(edit, spans) if language.lines_are_sure else _of_cell(edit, spans)
     span = spans[index]
     if span.hindrance:
         raise Refusal(span.hindrance, BY_HAND)
@@ -66,18 +54,12 @@ def locate(
     return index
 
 
-def _at_line(edit: Edit, spans: Sequence[Span], as_read: FileAsRead) -> int:
+def _at_line(edit: Edit, spans: Sequence[Span]) -> int:
     kind, body = ("cell", edit.code) if edit.old is None else ("block", edit.old)
-    starts = {edit.line - 1 + start for start in as_read.starts}
-    found = [
-        index
-        for index, span in enumerate(spans)
-        if span.start in starts and span.kind == kind and span.body == body
-    ]
-    if len(found) != 1:
-        number = "more than one" if found else "no"
-        raise Refusal(f"{number} {kind} that reads as it was parsed stands there", BY_HAND)
-    return found[0]
+    for index, span in enumerate(spans):
+        if (span.start, span.kind, span.body) == (edit.line - 1, kind, body):
+            return index
+    raise Refusal(f"no {kind} that reads as it was parsed stands there", BY_HAND)
 
 
 def _of_cell(edit: Edit, spans: Sequence[Span]) -> int:
@@ -98,19 +80,8 @@ def _of_cell(edit: Edit, spans: Sequence[Span]) -> int:
     return block
 
 
-def _by_text(edit: Edit, spans: Sequence[Span]) -> int:
-    found = [
-        index for index, span in enumerate(spans) if span.kind == "block" and span.body == edit.old
-    ]
-    if len(found) != 1:
-        number = "more than one block reads" if found else "no block reads"
-        raise Refusal(f"{number} as what was parsed", BY_HAND)
-    return found[0]
-
-
-def change_for(index: int, edits: Sequence[Edit], language: Format) -> Change:
-    """The change that carries out edits of one block: several, if its file is included so often."""
-    edit = edits[0]
+def change_for(index: int, edit: Edit, language: Format) -> Change:
+    """The change that carries out an edit of one block."""
     exact = "exact" in edit.words
     # Blanks at the end of a line do not count, and editors take them away.
     new = "\n".join(line.rstrip() for line in edit.new.split("\n")).strip("\n")
@@ -123,13 +94,9 @@ def change_for(index: int, edits: Sequence[Edit], language: Format) -> Change:
         raise Refusal(reason, "Let the cell print what stays the same.")
     if is_vacuous(reads) and "varies" not in edit.words:
         raise Refusal("the block would agree with any output", BY_HAND)
-    for other in edits:
-        if not agree(reads, with_digests_of(reads, other.got), exact=exact):
-            if other is not edit:
-                reason = "the block is included more than once, and the outputs differ"
-                raise Refusal(reason, "Let the cell print the same everywhere.")
-            reason = "a block cannot hold this output: its white space, or what stands for it"
-            raise Refusal(reason, BY_HAND)
+    if not agree(reads, with_digests_of(reads, edit.got), exact=exact):
+        reason = "a block cannot hold this output: its white space, or what stands for it"
+        raise Refusal(reason, BY_HAND)
     return Change(index, body, reads, edit.adds)
 
 

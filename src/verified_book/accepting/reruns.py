@@ -75,11 +75,9 @@ def masked(
         )
         return edits
     first, again = ({cell.index: cell for cell in found} for found in (cells, run))
-    known = {edit.mends.cell for edit in edits}
-    found = [_masked(edit, again.get(edit.mends.cell or 0)) for edit in edits] + [
-        _masked(edit, first.get(edit.mends.cell or 0))
-        for edit in edits_again
-        if edit.mends.cell not in known
+    known = {edit.cell for edit in edits}
+    found = [_masked(edit, again.get(edit.cell)) for edit in edits] + [
+        _masked(edit, first.get(edit.cell)) for edit in edits_again if edit.cell not in known
     ]
     names = folders(app.srcdir)
     return [_without_places(edit, names) for edit in found]

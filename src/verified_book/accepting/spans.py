@@ -3,11 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
+
+from verified_book.outputs.source import ODD_BREAKS
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _ENDING = re.compile(r"[\r\n]+\Z")
-_ODD_BREAKS = re.compile("[\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 
 
 class Refusal(Exception):  # noqa: N818  # it is no error of the program
@@ -53,7 +54,14 @@ class Span:
 
 
 class Format(Protocol):
-    """What is to be known of the language that a page is written in."""
+    """What is to be known of the language that a page is written in.
+
+    Attributes:
+        lines_are_sure: Whether its parser names the true lines of all directives; else only those
+            of cells, which their blocks follow.
+    """
+
+    lines_are_sure: ClassVar[bool]
 
     def spans(self, text: str) -> list[Span]:
         """The cells and the expected blocks of a page, in order."""
@@ -94,7 +102,7 @@ def split(text: str) -> list[str]:
 
 def parsed(text: str) -> str:
     """A page as parsers get it, with line breaks of one kind."""
-    if odd := _ODD_BREAKS.search(text):
+    if odd := ODD_BREAKS.search(text):
         raise Refusal(
             f"the page has a character U+{ord(odd[0]):04X}, and tools disagree whether it ends a "
             "line",

@@ -1,228 +1,154 @@
-"""Carries out the pending edits of a build, file by file."""
+"""Carries out the pending edits of a build, page by page."""
 
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from myst_nb.core.read import create_nb_reader
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-from verified_book.accepting import files, is_twice, nondeterminism
-from verified_book.accepting.changes import Change, SureOf, apply, change_for, locate, moves
-from verified_book.accepting.markdown_spans import JupytextMarkdown, Markdown
+from verified_book.accepting import files, mode, nondeterminism
+from verified_book.accepting.changes import Change, apply, change_for, locate, moves
+from verified_book.accepting.markdown_spans import Markdown
 from verified_book.accepting.rst_spans import Rst
-from verified_book.accepting.spans import BY_HAND, Format, Refusal, Span, ending, parsed, split
-from verified_book.outputs import jupytext_pages
-from verified_book.records import Block, Edit, Failure, FileAsRead, PageRecord, Unchecked
+from verified_book.accepting.spans import BY_HAND, Format, Refusal, Span, split
+from verified_book.records import Block, Edit, Failure, PageRecord, Unchecked, records
 
 logger = logging.getLogger(__name__)
 
 DRY_RUN = Refusal("this is a dry run", "Run it again, not dry, to write the block.")
 
 _Place = TypeVar("_Place", Failure, Unchecked, Block)
-_CELL_OF_NO_TEXT = re.compile(r"(.*):cell \d+")
+_CELL_OF_NO_TEXT = re.compile(r":cell \d+$")
 
 
-@dataclass(frozen=True)
-class _Request:
-    """An edit, and the page that asks for it."""
-
-    page: str
-    record: PageRecord
-    edit: Edit
-
-
-@dataclass(frozen=True)
-class _Refused:
-    """An edit that is not carried out."""
-
-    request: _Request
-    refusal: Refusal
-
-
-def carry_out(app: Sphinx, pages: dict[str, PageRecord], dry: bool) -> None:
+def rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Writes the pending edits of all pages, or shows them; what is refused stays a failure."""
-    by_file: dict[Path, list[_Request]] = {}
-    for page, record in pages.items():
-        for edit in record.edits:
-            by_file.setdefault(_file_of(edit), []).append(_Request(page, record, edit))
-    if not dry:
-        folders = {Path(app.env.doc2path(page)).resolve().parent for page in app.env.found_docs}
-        for folder in folders | {path.parent for path in by_file}:
-            files.remove_leftovers(folder)
     warnings: list[tuple[str, str]] = []
-    for path, requests in sorted(by_file.items()):
-        work = _File(app, pages, path, requests)
-        work.carry_out(dry)
-        for record in pages.values():
-            work.move(record)
-        warnings += work.warnings
-        for refused in work.refused:
-            _refuse(app, work, refused)
-    for record in pages.values():
-        record.edits, record.files = [], {}
+    for docname, record in sorted(records(env).items()):
+        if record.edits:
+            update = _Update(app, Path(env.doc2path(docname)), record)
+            update.carry_out()
+            warnings += update.warnings
+        record.edits, record.file = [], None
     for location, message in warnings:  # only now: a warning may end the build
         logger.warning(message, location=location, type="verified_book", subtype="volatile")
+    return []
 
 
-def _file_of(edit: Edit) -> Path:
-    found = _CELL_OF_NO_TEXT.fullmatch(edit.source)
-    return Path(found[1] if found else edit.source).resolve()
-
-
-def _refuse(app: Sphinx, work: "_File", refused: _Refused) -> None:
-    """Lets the failure stay that an edit should have mended."""
-    mends, refusal = work.moved(refused.request.edit.mends), refused.refusal
-    name = mends.source.removeprefix(f"{Path(app.srcdir).as_posix()}/")
-    said = f"{mends.message}\nnot accepted: {name}, line {mends.line}: {refusal.reason}"
-    failure = replace(mends, message=said, remedy=refusal.remedy)
-    refused.request.record.failures.append(failure)
-
-
-class _File:
-    """The edits of one file.
+class _Update:
+    """The edits of one page.
 
     Attributes:
-        refused: Those that are not carried out.
+        refused: Those that are not carried out, each with the reason.
         warnings: Places of what was written and will differ next time.
-        moves: Lines of the file as it was, and by how much what is below them has moved.
+        moves: Lines of the page as it was, and by how much what is below them has moved.
     """
 
-    def __init__(
-        self, app: Sphinx, pages: dict[str, PageRecord], path: Path, requests: list[_Request]
-    ) -> None:
-        self.app, self.pages, self.path, self.requests = app, pages, path, requests
-        self.refused: list[_Refused] = []
+    def __init__(self, app: Sphinx, path: Path, record: PageRecord) -> None:
+        self.app, self.path, self.record = app, path, record
+        self.refused: dict[Edit, Refusal] = {}
         self.warnings: list[tuple[str, str]] = []
         self.moves: list[tuple[int, int]] = []
 
-    def carry_out(self, dry: bool) -> None:
+    def carry_out(self) -> None:
         """Writes all edits at once, or shows them."""
         try:
-            as_read = self._as_read()
-            page = files.decode(as_read.data, self.app.config.source_encoding)
-            language, sure_of = self._language(page.text)
-            spans = language.spans(page.text)
-            groups = self._groups(page.text, spans, sure_of)
-            changes = self._changes(groups, language)
-            new, changes = self._applied(page, spans, changes, groups, language)
+            self._write()
         except Exception as error:  # of a parser too: where it fails, nothing is certain
-            self._refuse(self._left(), error)
-            return
-        if dry:
+            self._refuse(self.record.edits, error)
+        record = self.record
+        record.failures[:] = map(self._moved, record.failures)
+        record.unchecked[:] = map(self._moved, record.unchecked)
+        record.blocks[:] = map(self._moved, record.blocks)
+        for edit, refusal in self.refused.items():
+            mends = self._moved(edit.mends)
+            name = mends.source.removeprefix(f"{Path(self.app.srcdir).as_posix()}/")
+            said = f"{mends.message}\nnot accepted: {name}, line {mends.line}: {refusal.reason}"
+            record.failures.append(replace(mends, message=said, remedy=refusal.remedy))
+
+    def _write(self) -> None:
+        as_read = self.record.file
+        if as_read is None or not as_read.as_in_file:
+            raise Refusal("an extension has rewritten the page before it was parsed", BY_HAND)
+        page = files.decode(as_read.data, self.app.config.source_encoding)
+        language = self._language(page.text)
+        spans = language.spans(page.text)
+        edits = self._located(page.text, spans, language)
+        new, changes = self._applied(page, spans, self._changes(edits, language), edits, language)
+        if mode.is_dry():
             self._show(page.text, new)
-            self._refuse(self._left(), DRY_RUN)
-            return
-        if not changes:
-            return
-        try:
-            written = files.replace(self.path, as_read.data, page.encode(new))
-        except Refusal as refusal:
-            self._refuse(self._left(), refusal)
-            return
-        if written:
+            self._refuse(self.record.edits, DRY_RUN)
+        elif changes and files.replace(self.path, as_read.data, page.encode(new)):
             count = len(changes)
             logger.info("verified_book: rewrote %d expected block(s) in %s", count, self.path)
             self.moves = moves(spans, changes, language.spans(new))
-            self._warn(changes, groups)
+            self._warn(changes, edits)
 
-    def moved(self, place: _Place) -> _Place:
+    def _refuse(self, edits: Iterable[Edit], error: Exception) -> None:
+        """Notes why edits are not carried out, but for those of which that is known."""
+        if not isinstance(error, Refusal):
+            logger.debug("verified_book: %s", error, exc_info=True)
+            said = f"{type(error).__name__}: {error}".partition("\n")[0]
+            error = Refusal(f"it could not be read as it was parsed ({said})", BY_HAND)
+        for edit in edits:
+            self.refused.setdefault(edit, error)
+
+    def _is_here(self, source: str) -> bool:
+        return Path(source).resolve() == self.path.resolve()
+
+    def _moved(self, place: _Place) -> _Place:
         """Something with a place, where it stands now."""
-        if not self.moves or Path(place.source).resolve() != self.path:
+        if not self.moves or not self._is_here(place.source):
             return place
         below = sum(lines for line, lines in self.moves if place.line > line)
         return replace(place, line=place.line + below)
 
-    def move(self, record: PageRecord) -> None:
-        """Gives what is known of a page the lines at which it stands now."""
-        if self.moves:
-            record.failures[:] = map(self.moved, record.failures)
-            record.unchecked[:] = map(self.moved, record.unchecked)
-            record.blocks[:] = map(self.moved, record.blocks)
-
-    def _as_read(self) -> FileAsRead:
-        """What all pages have read in it."""
-        read = [request.record.files.get(str(self.path)) for request in self.requests]
-        first = read[0]
-        if first is None or None in read:
-            where = "a docstring" if ":docstring of " in self.path.name else "no file of the book"
-            raise Refusal(f"it stands in {where}, and accept writes pages alone", BY_HAND)
-        if any(found and found.data != first.data for found in read):
-            reason = "it has been changed while the book was read"
-            raise Refusal(reason, "Run the command again.")
-        if not all(found and found.as_in_file for found in read):
-            raise Refusal("an extension has rewritten the page before it was parsed", BY_HAND)
-        return first
-
-    def _language(self, text: str) -> tuple[Format, SureOf]:
-        """The language of the pages that it is a part of, and what is sure of it."""
-        pages = {request.page: request for request in self.requests}
-        found = [self._language_of(request, text) for request in pages.values()]
-        if len({(type(language), sure_of) for language, sure_of in found}) > 1:
-            raise Refusal("pages of different languages include it", BY_HAND)
-        return found[0]
-
-    def _language_of(self, request: _Request, text: str) -> tuple[Format, SureOf]:
-        app, page = self.app, Path(self.app.env.doc2path(request.page))
-        kinds = [kind for end, kind in app.config.source_suffix.items() if page.name.endswith(end)]
+    def _language(self, text: str) -> Format:
+        """The language of the page."""
+        app, name = self.app, self.path.name
+        kinds = [kind for end, kind in app.config.source_suffix.items() if name.endswith(end)]
         if kinds[:1] == ["restructuredtext"]:  # as Sphinx chooses
-            return Rst(), "lines"
+            return Rst()
         config = app.env.myst_config  # type: ignore[attr-defined]  # MyST adds it
         nb_config = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
-        is_page = page.resolve() == self.path
-        if not is_page:
-            read = request.record.files[str(page.resolve())]
-            text = files.decode(read.data, app.config.source_encoding).text
-        reader = create_nb_reader(str(page), config, nb_config, text)
-        sure_of: SureOf = "cells" if is_page else "texts"
-        if reader is not None and reader.read_fmt is None:
-            plain = parsed(text)
-            if "{code-cell}" in plain and jupytext_pages.is_read_so(reader.read(plain), plain):
-                return JupytextMarkdown.of_page(text, reader.md_config, page), sure_of
+        reader = create_nb_reader(str(self.path), config, nb_config, text)
         if reader is None or reader.read_fmt is None:
             raise Refusal(
-                f"accept writes MyST Markdown and reStructuredText, and this is {page.suffix}",
-                f"Convert the page with `jupytext --to md:myst {page.name}`, or write it by hand.",
+                f"accept writes MyST Markdown and reStructuredText, and this is {self.path.suffix}",
+                f"Convert the page with `jupytext --to md:myst {name}`, or write it by hand.",
             )
-        language = Markdown.of_page(text, reader.md_config, page)
-        return language, sure_of
+        return Markdown.of_page(text, reader.md_config, self.path)
 
-    def _groups(self, text: str, spans: list[Span], sure_of: SureOf) -> dict[int, list[_Request]]:
+    def _located(self, text: str, spans: list[Span], language: Format) -> dict[int, Edit]:
         """The edits by the span that they are about; those that are about none are refused."""
-        lines, groups = split(text), dict[int, list[_Request]]()
-        for request in self.requests:
-            as_read = request.record.files[str(self.path)]
+        lines, found = split(text), dict[int, Edit]()
+        for edit in self.record.edits:
             try:
-                index = locate(request.edit, lines, spans, as_read, sure_of)
-                self._check_elsewhere(request.edit)
+                if not self._is_here(_CELL_OF_NO_TEXT.sub("", edit.source)):
+                    where = "a docstring" if ":docstring of " in edit.source else "another file"
+                    raise Refusal(f"it stands in {where}, and accept writes pages alone", BY_HAND)
+                index = locate(edit, lines, spans, language)
+                if index in found:
+                    raise Refusal("the page shows the cell more than once", BY_HAND)
             except Refusal as refusal:
-                self._refuse([request], refusal)
+                self._refuse([edit], refusal)
             else:
-                groups.setdefault(index, []).append(request)
-        return groups
+                found[index] = edit
+        return found
 
-    def _check_elsewhere(self, edit: Edit) -> None:
-        """Refuses an edit of what is included somewhere else too, and agrees there."""
-        for page, record in self.pages.items():
-            for source, old, code in record.settled:
-                if (old, code) == (edit.old, edit.code) and Path(source) == self.path:
-                    reason = f"page {page} includes it too, and agrees with it as it is"
-                    raise Refusal(reason, "Let the cell print the same everywhere.")
-
-    def _changes(self, groups: dict[int, list[_Request]], language: Format) -> dict[int, Change]:
+    def _changes(self, edits: dict[int, Edit], language: Format) -> dict[int, Change]:
         changes = {}
-        for index, requests in groups.items():
+        for index, edit in edits.items():
             try:
-                changes[index] = change_for(index, [r.edit for r in requests], language)
+                changes[index] = change_for(index, edit, language)
             except Refusal as refusal:
-                names = " and ".join(sorted({request.page for request in requests}))
-                if len(requests) > 1:
-                    refusal = Refusal(f"{refusal.reason} (in {names})", refusal.remedy)
-                self._refuse(requests, refusal)
+                self._refuse([edit], refusal)
         return changes
 
     def _applied(
@@ -230,7 +156,7 @@ class _File:
         page: files.Encoded,
         spans: list[Span],
         changes: dict[int, Change],
-        groups: dict[int, list[_Request]],
+        edits: dict[int, Edit],
         language: Format,
     ) -> tuple[str, dict[int, Change]]:
         """The new text, with all changes that leave the rest of the page as it was."""
@@ -248,39 +174,25 @@ class _File:
                 try:
                     attempt({index: change})
                 except Refusal as refusal:
-                    self._refuse(groups[index], refusal)
+                    self._refuse([edits[index]], refusal)
                 else:
                     good[index] = change
             return attempt(good), good
 
-    def _refuse(self, requests: Iterable[_Request], error: Exception) -> None:
-        if not isinstance(error, Refusal):
-            logger.debug("verified_book: %s", error, exc_info=True)
-            said = f"{type(error).__name__}: {error}".partition("\n")[0]
-            error = Refusal(f"it could not be read as it was parsed ({said})", BY_HAND)
-        self.refused += [_Refused(request, error) for request in requests]
-
-    def _left(self) -> list[_Request]:
-        """The edits that have not been refused."""
-        gone = {id(refused.request) for refused in self.refused}
-        return [request for request in self.requests if id(request) not in gone]
-
     def _show(self, old: str, new: str) -> None:
         """Prints what would be written, as a patch."""
+        before, after = ([line.rstrip("\r\n") for line in split(text)] for text in (old, new))
         name = str(self.path)
-        before, after = (
-            [line[: len(line) - len(ending(line))] for line in split(text)] for text in (old, new)
-        )
         for line in difflib.unified_diff(before, after, name, name, lineterm=""):
             logger.info("%s", line, color=None)
 
-    def _warn(self, changes: dict[int, Change], groups: dict[int, list[_Request]]) -> None:
+    def _warn(self, changes: dict[int, Change], edits: dict[int, Edit]) -> None:
         names, remedy = nondeterminism.folders(self.app.srcdir), ""
-        if not is_twice():
+        if not mode.is_twice():
             command = f"{self.app.config.verified_book_accept_command} --twice"
             remedy = f"\n  Remedy: Write `...` for it, as `{command}` does for what moves."
         for index, change in changes.items():
-            mends = self.moved(groups[index][0].edit.mends)
+            mends = self._moved(edits[index].mends)
             for line in change.new_lines:
                 for kind in nondeterminism.kinds_in(line, names):
                     text = f"verified_book: {kind} was accepted, and will differ next time: {line}"

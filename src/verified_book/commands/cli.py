@@ -9,8 +9,8 @@ from asyncio import CancelledError
 from collections.abc import Sequence
 from pathlib import Path
 
-from verified_book import __version__
 from verified_book.commands.books import CommandError, ForeignPageError, requests_of
+from verified_book.version import __version__
 
 _ABOUT = """\
 Holds the printed outputs of executed pages against the `expect-output` blocks below their cells.

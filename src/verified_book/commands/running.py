@@ -21,7 +21,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx.util.logging import WarningStreamHandler
 
-from verified_book import accepting
+from verified_book.accepting.mode import TWICE, VARIABLE
 from verified_book.commands.books import (
     Book,
     CommandError,
@@ -187,7 +187,7 @@ def run(
         CommandError: If a page is none of the book's, or the book cannot be configured.
     """
     with (
-        _environment({accepting.VARIABLE: mode, accepting.TWICE: "1" if twice else "0"}),
+        _environment({VARIABLE: mode, TWICE: "1" if twice else "0"}),
         _told(request.book, listener),
         tempfile.TemporaryDirectory(prefix="verified-book-") as doctrees,
         scratch(request.book) as out,
@@ -343,7 +343,7 @@ class _Passing(logging.Handler):
 @contextlib.contextmanager
 def _told(book: Book, listener: Listener) -> Iterator[None]:
     """Lets the listener hear what accepting blocks says of itself."""
-    logger = logging.getLogger(f"sphinx.{accepting.__name__}")
+    logger = logging.getLogger("sphinx.verified_book.accepting")
     handler = _Passing(book, listener.says)
     logger.addHandler(handler)
     try:

@@ -27,10 +27,9 @@ _COLON_BLOCK = re.compile(r"[ \t]*\{ *expect[-_ ]output\b")
 
 def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> list[Failure]:
     """A failure for each line that looks like a block and is neither one nor meant as text."""
-    page, parsed = doctree["source"], source.of_page(app)
-    if parsed is None or "expect" not in parsed.text:
+    page, text = doctree["source"], source.text_of_page(app.env)
+    if text is None or "expect" not in text:
         return []
-    text = parsed.text
     found = [(text.count("\n", 0, m.start()) + 1, m[0].strip()) for m in _LOOKS_LIKE.finditer(text)]
     met = Counter(line for path, line in runs_of(app) if path == page)
     as_text = Counter(

@@ -5,9 +5,6 @@ from typing import Any
 import pytest
 
 from tests.verified_book.accepting.edits import RST, accepted, edit, reason, summary
-from verified_book.accepting.changes import locate
-from verified_book.accepting.spans import split
-from verified_book.records import FileAsRead
 
 CELL = ".. code-cell::\n\n   1\n"
 # What comes before a cell, what its lines are indented by, and what the lines of a new block are.
@@ -185,22 +182,6 @@ def test_what_is_not_as_it_was_parsed_is_refused():
         (1, {"old": "2"}, "no block that reads as it was parsed stands there"),
     ]:
         assert reason(text, RST, {index: edit(spans, index, "new", **changed)}) == why
-
-
-def test_lines_count_from_where_an_included_part_begins():
-    text = f"Text\n\n{CELL}\n{CELL}"
-    spans = RST.spans(text)
-    wanted = edit(spans, 1, "new", line=1)
-    assert locate(wanted, split(text), spans, FileAsRead(b"", frozenset({6})), "lines") == 1
-    both = FileAsRead(b"", frozenset({2, 6}))
-    assert "more than one cell" in reason_of(text, wanted, both)
-    assert "no cell" in reason_of(text, wanted, FileAsRead(b"", frozenset({0})))
-
-
-def reason_of(text: str, wanted, as_read: FileAsRead) -> str:
-    with pytest.raises(Exception, match="stands there") as caught:
-        locate(wanted, split(text), RST.spans(text), as_read, "lines")
-    return str(caught.value)
 
 
 def test_a_change_that_would_change_more_than_the_block_is_refused(monkeypatch: pytest.MonkeyPatch):

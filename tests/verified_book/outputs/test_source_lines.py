@@ -21,7 +21,7 @@ def env_with(notebook: NotebookNode | None, text: str | None = None) -> Any:
     if notebook is not None:
         data[client._KEY] = SimpleNamespace(notebook=notebook)
     if text is not None:
-        data[source._KEY] = source.Source(text, as_in_file=True)
+        data[source._KEY] = text
     page = "page.md" if text is None or text else "page.ipynb"
     return SimpleNamespace(temp_data=data, docname="page", doc2path=lambda docname: page)
 
