@@ -143,17 +143,3 @@ def with_words(head: str, words: Sequence[str]) -> str:
     if not words:
         return head
     return " ".join([head.rstrip(), *words]) + ending(head)
-
-
-def without_blocks(text: str, spans: Sequence[Span]) -> str:
-    """A page without its expected blocks, and the empty lines before them."""
-    lines = split(text)
-    kept = [True] * len(lines)
-    for span in spans:
-        if span.kind != "block":
-            continue
-        start = span.start
-        while start and not lines[start - 1].strip():
-            start -= 1
-        kept[start : span.end] = [False] * (span.end - start)
-    return "".join(line for line, keep in zip(lines, kept, strict=True) if keep)

@@ -69,21 +69,15 @@ def _run(options: argparse.Namespace) -> int:
     """Checks or accepts pages."""
     requests = requests_of(options.pages)  # before Sphinx is imported, which takes a second
     from verified_book.commands import reporting, running
+    from verified_book.commands.terminal import Terminal
 
-    terminal = reporting.Terminal(sys.stdout, sys.stderr)
+    terminal = Terminal(sys.stdout, sys.stderr)
     mode = ("dry" if options.dry_run else "1") if options.command == "accept" else "0"
-    said: list[str] = []
-
-    def says(text: str) -> None:
-        said.append(text)
-        terminal.says(text)
-
-    listener = running.Listener(terminal.warn, terminal.reads, says)
     outcomes = [
-        running.run(request, listener, mode, options.twice, options.jobs) for request in requests
+        running.run(request, terminal, mode, options.twice, options.jobs) for request in requests
     ]
-    status = reporting.told(outcomes, terminal)
-    if said and not options.dry_run:
+    status = reporting.print_report(outcomes, terminal)
+    if terminal.edits_told and not options.dry_run:
         terminal.print("Review the changes with `git diff`.")
     if options.json:
         _write_json(options.json, reporting.as_json(outcomes))

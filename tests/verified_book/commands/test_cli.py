@@ -6,21 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.verified_book.commands.conftest import Command, write
+from tests.verified_book.commands.conftest import Command, Screen, write
 from verified_book import __version__, settings
 from verified_book.commands import running
-from verified_book.commands.reporting import Terminal
+from verified_book.commands.terminal import Terminal
 from verified_book.records import Failure
 
 ADDED = Failure("page.md", 3, "differs\n-1\n+2", "Mend it.", expected="1", executed="2")
 RAISED = Failure("page.md", 3, "raised\n-1\n+2", "Mend it.")
-
-
-class Screen(io.StringIO):
-    """A terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
@@ -167,13 +160,10 @@ def test_where_there_are_colors(monkeypatch, variables, screen, colored):
     assert out.getvalue() == ("\x1b[31mtext\x1b[0m\n" if colored else "text\n")
 
 
-def test_a_terminal_shows_which_page_runs_until_it_says_something(terminal: Terminal):
+def test_a_terminal_shows_which_page_runs(terminal: Terminal):
     terminal.reads("a.md")
-    terminal.reads("b.md")
     terminal.warn("careful")
-    assert terminal._err.getvalue() == (
-        "running a.md\r\x1b[Krunning b.md\r\x1b[K\x1b[33mcareful\x1b[0m\n"
-    )
+    assert terminal._err.getvalue() == "\x1b[2mrunning a.md\x1b[0m\n\x1b[33mcareful\x1b[0m\n"
 
 
 def test_a_log_does_not():
@@ -186,7 +176,7 @@ def test_a_run_is_told_all_that_was_asked_for(command: Command, tmp_path: Path, 
     write(tmp_path, {"page.md": "# No cells\n"})
     told = []
 
-    def run(request: object, listener: object, *options: object) -> running.Outcome:
+    def run(request: object, terminal: object, *options: object) -> running.Outcome:
         told.append(options)
         return running.Outcome()
 
