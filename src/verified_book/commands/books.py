@@ -41,9 +41,9 @@ class Book:
     alone: str = ""
 
     @property
-    def confdir(self) -> Path | None:
+    def confdir(self) -> str | None:
         """The folder of `conf.py`, as Sphinx takes it; None if there is none."""
-        return self.folder if self.kind == "Sphinx" else None
+        return str(self.folder) if self.kind == "Sphinx" else None
 
     @property
     def shown(self) -> str:

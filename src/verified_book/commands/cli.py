@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import json
 import logging
+import re
 import sys
 from asyncio import CancelledError
 from collections.abc import Sequence
@@ -120,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (check, accept):
         command.set_defaults(**{"dry_run": False, "twice": False, "json": None})
         command.add_argument(
-            "-j", "--jobs", type=_positive, default=1, metavar="N", help="read N pages at once"
+            "-j", "--jobs", type=_jobs, default=1, metavar="N", help="read N pages at once"
         )
 
     commands.add_parser("settings", help="list every option of the configuration")
@@ -133,18 +134,7 @@ def _path(text: str) -> str:
     return text
 
 
-def _positive(text: str) -> int:
-    return _whole(text, 1, _MOST_JOBS)
-
-
-def _whole(text: str, least: int, most: int) -> int:
-    """A whole number within bounds."""
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{number} is less than {least}")
-    if number > most:
-        raise argparse.ArgumentTypeError(f"{number} is more than {most}")
-    return number
+def _jobs(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,4}", text) or not 1 <= int(text) <= _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"it is no number from 1 to {_MOST_JOBS}")
+    return int(text)

@@ -154,16 +154,26 @@ def run(
         _told(request.book, terminal),
         tempfile.TemporaryDirectory(prefix="verified-book-") as doctrees,
         scratch(request.book) as out,
-        application(
-            request.book,
-            out,
-            Path(doctrees),
-            CheckBuilder.name,
-            terminal,
+        _told_in_a_sentence(request.book),
+        patch_docutils(request.book.confdir),
+        docutils_namespace(),
+    ):
+        book = request.book
+        app = _App(
+            srcdir=book.folder,
+            confdir=book.confdir,
+            outdir=out,
+            doctreedir=doctrees,
+            buildername=CheckBuilder.name,
+            confoverrides=book.overrides(),
+            status=None,
+            warning=cast(TextIO, _Warnings(book, terminal.warn)),
             freshenv=True,
             parallel=jobs,
-        ) as app,
-    ):
+        )
+        for handler in logging.getLogger("sphinx").handlers:
+            if isinstance(handler, WarningStreamHandler):
+                handler.addFilter(_is_news)
         chosen = _docnames(app, request)
         _restrict(app, chosen)
         _tell(app, chosen, terminal)
@@ -188,36 +198,18 @@ def _built(app: Sphinx, chosen: dict[str, Path]) -> Outcome:
 
 
 @contextlib.contextmanager
-def application(
-    book: Book, out: Path, doctrees: Path, builder: str, terminal: Terminal, **options: Any
-) -> Iterator[Sphinx]:
-    """Sphinx for a book; whatever it or an extension raises is told in a sentence."""
-    confdir = str(book.confdir) if book.confdir else None
-    with patch_docutils(confdir), docutils_namespace():
-        try:
-            app = _App(
-                srcdir=book.folder,
-                confdir=book.confdir,
-                outdir=out,
-                doctreedir=doctrees,
-                buildername=builder,
-                confoverrides=book.overrides(),
-                status=None,
-                warning=cast(TextIO, _Warnings(book, terminal.warn)),
-                **options,
-            )
-            for handler in logging.getLogger("sphinx").handlers:
-                if isinstance(handler, WarningStreamHandler):
-                    handler.addFilter(_is_news)
-            yield app
-        except CommandError:
-            raise
-        except SphinxError as error:
-            raise CommandError(f"{book.shown}: {error.category}: {one_line(error)}") from error
-        except Exception as error:
-            raise CommandError(
-                f"{book.shown} cannot be built: {type(error).__name__}: {one_line(error)}"
-            ) from error
+def _told_in_a_sentence(book: Book) -> Iterator[None]:
+    """Makes a sentence of whatever Sphinx or an extension raises."""
+    try:
+        yield
+    except CommandError:
+        raise
+    except SphinxError as error:
+        raise CommandError(f"{book.shown}: {error.category}: {one_line(error)}") from error
+    except Exception as error:
+        raise CommandError(
+            f"{book.shown} cannot be built: {type(error).__name__}: {one_line(error)}"
+        ) from error
 
 
 def _is_news(record: logging.LogRecord) -> bool:
