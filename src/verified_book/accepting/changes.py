@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from verified_book.accepting.markdown_spans import Markdown
 from verified_book.accepting.merge import joined, merge
+from verified_book.accepting.rst_spans import Rst
 from verified_book.accepting.spans import (
     BY_HAND,
-    Format,
     Refusal,
     Span,
     ending,
@@ -17,19 +18,20 @@ from verified_book.matching import agree, is_vacuous
 from verified_book.outputs.images import with_digests_of
 from verified_book.records import Edit
 
+Language = Markdown | Rst
+"""What a page can be written in."""
+
 
 @dataclass(frozen=True)
 class Change:
     """A block to be written.
 
     Attributes:
-        index: The span that gets another body, or the cell that gets a block.
         body: The lines of the block; indices are those of old lines that stay.
         reads: What the block must read as once it is written.
         adds: Words to stand after the name of the directive, beside those that do.
     """
 
-    index: int
     body: Sequence[int | str]
     reads: str
     adds: tuple[str, ...] = ()
@@ -40,7 +42,7 @@ class Change:
         return [line for line in self.body if isinstance(line, str)]
 
 
-def locate(edit: Edit, lines: Sequence[str], spans: Sequence[Span], language: Format) -> int:
+def locate(edit: Edit, lines: Sequence[str], spans: Sequence[Span], language: Language) -> int:
     """The index of what an edit is about: its block, or a cell that has none."""
     index = _at_line(edit, spans) if language.lines_are_sure else _of_cell(edit, spans)
     span = spans[index]
@@ -79,7 +81,7 @@ def _of_cell(edit: Edit, spans: Sequence[Span]) -> int:
     return block
 
 
-def change_for(index: int, edit: Edit, language: Format) -> Change:
+def change_for(edit: Edit, language: Language) -> Change:
     """The change that carries out an edit of one block."""
     exact = "exact" in edit.words
     # Blanks at the end of a line do not count, and editors take them away.
@@ -96,7 +98,7 @@ def change_for(index: int, edit: Edit, language: Format) -> Change:
     if not agree(reads, with_digests_of(reads, edit.got), exact=exact):
         reason = "a block cannot hold this output: its white space, or what stands for it"
         raise Refusal(reason, BY_HAND)
-    return Change(index, body, reads, edit.adds)
+    return Change(body, reads, edit.adds)
 
 
 def moves(
@@ -119,7 +121,9 @@ def moves(
     return moved
 
 
-def apply(text: str, spans: Sequence[Span], changes: Mapping[int, Change], language: Format) -> str:
+def apply(
+    text: str, spans: Sequence[Span], changes: Mapping[int, Change], language: Language
+) -> str:
     """The page with the changes; refused if it would not read as it did, but for them."""
     lines = split(text)
     for index, change in sorted(changes.items(), reverse=True):
@@ -139,7 +143,7 @@ def apply(text: str, spans: Sequence[Span], changes: Mapping[int, Change], langu
 
 
 def _check(
-    old: str, spans: Sequence[Span], changes: Mapping[int, Change], new: str, language: Format
+    old: str, spans: Sequence[Span], changes: Mapping[int, Change], new: str, language: Language
 ) -> None:
     """Holds a new page against the old one, by the parser of their language."""
     expected = []

@@ -45,7 +45,7 @@ class Markdown:
     config: MdParserConfig
     page_config: MdParserConfig
     path: Path | None = None
-    lines_are_sure: ClassVar = False
+    lines_are_sure: ClassVar = False  # but those of cells, which their blocks follow
 
     @classmethod
     def of_page(cls, text: str, config: MdParserConfig, path: Path | None = None) -> Self:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Literal
 
 from verified_book.outputs.source import ODD_BREAKS
 
@@ -51,43 +51,6 @@ class Span:
     fence: str = ""
     block: int | None = None
     hindrance: str = ""
-
-
-class Format(Protocol):
-    """What is to be known of the language that a page is written in.
-
-    Attributes:
-        lines_are_sure: Whether its parser names the true lines of all directives; else only those
-            of cells, which their blocks follow.
-    """
-
-    lines_are_sure: ClassVar[bool]
-
-    def spans(self, text: str) -> list[Span]:
-        """The cells and the expected blocks of a page, in order."""
-
-    def skeleton(self, text: str) -> object:
-        """What the language's own parser makes of all but the expected blocks."""
-
-    def stored(self, body: str) -> str:
-        """What the parser makes of a body."""
-
-    def new_block(
-        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str] = ()
-    ) -> list[str]:
-        """The lines of a block for a cell, to be put below the cell; words follow its name."""
-
-    def with_body(
-        self,
-        lines: Sequence[str],
-        block: Span,
-        body: Sequence[int | str],
-        adds: Sequence[str] = (),
-    ) -> list[str]:
-        """The lines of a block with another body: new lines, and indices of old ones.
-
-        Further words stand after those that follow its name.
-        """
 
 
 def split(text: str) -> list[str]:

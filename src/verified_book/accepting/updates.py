@@ -13,10 +13,10 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from verified_book.accepting import files, mode, nondeterminism
-from verified_book.accepting.changes import Change, apply, change_for, locate, moves
+from verified_book.accepting.changes import Change, Language, apply, change_for, locate, moves
 from verified_book.accepting.markdown_spans import Markdown
 from verified_book.accepting.rst_spans import Rst
-from verified_book.accepting.spans import BY_HAND, Format, Refusal, Span, split
+from verified_book.accepting.spans import BY_HAND, Refusal, Span, split
 from verified_book.records import Block, Edit, Failure, PageRecord, Unchecked, records
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class _Update:
         below = sum(lines for line, lines in self.moves if place.line > line)
         return replace(place, line=place.line + below)
 
-    def _language(self, text: str) -> Format:
+    def _language(self, text: str) -> Language:
         """The language of the page."""
         app, name = self.app, self.path.name
         kinds = [kind for end, kind in app.config.source_suffix.items() if name.endswith(end)]
@@ -125,7 +125,7 @@ class _Update:
             )
         return Markdown.of_page(text, reader.md_config, self.path)
 
-    def _located(self, text: str, spans: list[Span], language: Format) -> dict[int, Edit]:
+    def _located(self, text: str, spans: list[Span], language: Language) -> dict[int, Edit]:
         """The edits by the span that they are about; those that are about none are refused."""
         lines, found = split(text), dict[int, Edit]()
         for edit in self.record.edits:
@@ -142,11 +142,11 @@ class _Update:
                 found[index] = edit
         return found
 
-    def _changes(self, edits: dict[int, Edit], language: Format) -> dict[int, Change]:
+    def _changes(self, edits: dict[int, Edit], language: Language) -> dict[int, Change]:
         changes = {}
         for index, edit in edits.items():
             try:
-                changes[index] = change_for(index, edit, language)
+                changes[index] = change_for(edit, language)
             except Refusal as refusal:
                 self._refuse([edit], refusal)
         return changes
@@ -157,7 +157,7 @@ class _Update:
         spans: list[Span],
         changes: dict[int, Change],
         edits: dict[int, Edit],
-        language: Format,
+        language: Language,
     ) -> tuple[str, dict[int, Change]]:
         """The new text, with all changes that leave the rest of the page as it was."""
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from myst_parser.config.main import MdParserConfig
 
-from verified_book.accepting.changes import apply, change_for, locate
+from verified_book.accepting.changes import Language, apply, change_for, locate
 from verified_book.accepting.markdown_spans import Markdown
 from verified_book.accepting.rst_spans import Rst
-from verified_book.accepting.spans import Format, Refusal, Span, split
+from verified_book.accepting.spans import Refusal, Span, split
 from verified_book.matching import escape
 from verified_book.records import Edit, Failure
 
@@ -19,12 +19,12 @@ RST = Rst()
 
 
 @cache
-def markdown(text: str = FRONT_MATTER, **options: Any) -> Format:
+def markdown(text: str = FRONT_MATTER, **options: Any) -> Language:
     """The language of a Markdown page."""
     return Markdown.of_page(text, CONFIG, **options)
 
 
-def language_of(suffix: str) -> Format:
+def language_of(suffix: str) -> Language:
     """The language of pages with a suffix."""
     return RST if suffix == ".rst" else markdown()
 
@@ -50,7 +50,7 @@ def edit(spans: list[Span], index: int, output: str, words: str = "", **changed:
 
 
 def accepted(
-    text: str, language: Format, outputs: Mapping[int, str | Edit], words: str = ""
+    text: str, language: Language, outputs: Mapping[int, str | Edit], words: str = ""
 ) -> str:
     """A page after the outputs of some of its spans have been accepted."""
     spans = language.spans(text)
@@ -58,11 +58,13 @@ def accepted(
     for index, output in outputs.items():
         wanted = edit(spans, index, output, words) if isinstance(output, str) else output
         place = locate(wanted, split(text), spans, language)
-        changes[place] = change_for(place, wanted, language)
+        changes[place] = change_for(wanted, language)
     return apply(text, spans, changes, language)
 
 
-def reason(text: str, language: Format, outputs: Mapping[int, str | Edit], words: str = "") -> str:
+def reason(
+    text: str, language: Language, outputs: Mapping[int, str | Edit], words: str = ""
+) -> str:
     """Why they are refused."""
     try:
         return "written: " + accepted(text, language, outputs, words)

@@ -235,6 +235,6 @@ def test_words_are_written_after_the_name():
 def test_all_below_a_change_moves():
     page = f"{FRONT_MATTER}{CELL}\n```{{expect-output}}\nold\n```\n\n{CELL}\nEnd.\n"
     spans = markdown().spans(page)
-    written = {1: Change(1, ["a", "b"], "a\nb"), 2: Change(2, ["c"], "c")}
+    written = {1: Change(["a", "b"], "a\nb"), 2: Change(["c"], "c")}
     found = markdown().spans(apply(page, spans, written, markdown()))
     assert moves(spans, written, found) == [(FIRST + 6, 1), (FIRST + 10, 4)]
