@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
         running.run(request, terminal, mode, options.twice, options.jobs) for request in requests
     ]
     status = reporting.print_report(outcomes, terminal)
-    if terminal.edits_told and not options.dry_run:
+    if terminal.showed_edits and not options.dry_run:
         terminal.print("Review the changes with `git diff`.")
     if options.json:
         _write_json(options.json, reporting.as_json(outcomes))

@@ -151,10 +151,10 @@ def run(
     """
     with (
         _environment({VARIABLE: mode, TWICE: "1" if twice else "0"}),
-        _told(request.book, terminal),
+        _edits_shown(request.book, terminal),
         tempfile.TemporaryDirectory(prefix="verified-book-") as doctrees,
         scratch(request.book) as out,
-        _told_in_a_sentence(request.book),
+        _errors_in_a_sentence(request.book),
         patch_docutils(request.book.confdir),
         docutils_namespace(),
     ):
@@ -176,7 +176,7 @@ def run(
                 handler.addFilter(_is_news)
         chosen = _docnames(app, request)
         _restrict(app, chosen)
-        _tell(app, chosen, terminal)
+        _show_progress(app, chosen, terminal)
         return _built(app, chosen)
 
 
@@ -198,7 +198,7 @@ def _built(app: Sphinx, chosen: dict[str, Path]) -> Outcome:
 
 
 @contextlib.contextmanager
-def _told_in_a_sentence(book: Book) -> Iterator[None]:
+def _errors_in_a_sentence(book: Book) -> Iterator[None]:
     """Makes a sentence of whatever Sphinx or an extension raises."""
     try:
         yield
@@ -258,14 +258,14 @@ def _restrict(app: Sphinx, chosen: dict[str, Path]) -> None:
     app.connect("env-before-read-docs", restrict, priority=1000)
 
 
-def _tell(app: Sphinx, paths: dict[str, Path], terminal: Terminal) -> None:
+def _show_progress(app: Sphinx, paths: dict[str, Path], terminal: Terminal) -> None:
     """Names each page when it is its turn."""
 
-    def tell(app: Sphinx, docname: str, content: list[str]) -> None:
+    def show(app: Sphinx, docname: str, content: list[str]) -> None:
         if docname in paths:  # not a file that a page includes
-            terminal.reads(shown(paths[docname]))
+            terminal.progress(shown(paths[docname]))
 
-    app.connect("source-read", tell, priority=1)
+    app.connect("source-read", show, priority=1)
 
 
 @contextlib.contextmanager
@@ -283,7 +283,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-class _Passing(logging.Handler):
+class _EditLog(logging.Handler):
     """Passes on what is logged below the level of a warning."""
 
     def __init__(self, book: Book, says: Callable[[str], None]) -> None:
@@ -296,10 +296,10 @@ class _Passing(logging.Handler):
 
 
 @contextlib.contextmanager
-def _told(book: Book, terminal: Terminal) -> Iterator[None]:
+def _edits_shown(book: Book, terminal: Terminal) -> Iterator[None]:
     """Prints what accepting blocks says of itself."""
     logger = logging.getLogger("sphinx.verified_book.accepting")
-    handler = _Passing(book, terminal.tells_edit)
+    handler = _EditLog(book, terminal.edit)
     logger.addHandler(handler)
     try:
         yield

@@ -14,13 +14,13 @@ class Terminal:
     """Where a command prints: results to one stream, what goes on meanwhile to another.
 
     Attributes:
-        edits_told: Whether accepting has said anything.
+        showed_edits: Whether accepting has said anything.
     """
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out, self._err = out, err
         self._colored = {out: _is_colored(out), err: _is_colored(err)}
-        self.edits_told = False
+        self.showed_edits = False
 
     def print(self, text: str, *styles: str) -> None:
         """Prints a line or more of the results."""
@@ -30,14 +30,14 @@ class Terminal:
         """Prints a warning."""
         print(self._styled(self._err, text, ("yellow",)), file=self._err, flush=True)
 
-    def reads(self, page: str) -> None:
+    def progress(self, page: str) -> None:
         """Shows whoever waits which page is run."""
         if self._err.isatty():
             print(self._styled(self._err, f"running {page}", ("faint",)), file=self._err)
 
-    def tells_edit(self, text: str) -> None:
+    def edit(self, text: str) -> None:
         """Prints what accepting says: a line of a patch, or a sentence."""
-        self.edits_told = True
+        self.showed_edits = True
         style = {"-": "red", "+": "green", "@": "faint"}.get(text[:1])
         self.print(text, *([style] if style else []))
 

@@ -73,7 +73,7 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
     cells = cells_of(app, doctree)
     check = PageCheck(executed=True, cells=cells)
     check.not_run = {cell.index for cell in unfinished(app, cells)}
-    check.failures = _time_limit(app, cells) + _noise(app, cells)
+    check.failures = _time_limit(app, cells) + _tracebacks_and_stderr(app, cells)
     required = _requires_all(app, check)
     check.compare = partial(
         expected.compare, app, markers=markers, not_run=check.not_run, required=required
@@ -155,7 +155,7 @@ def _time_limit(app: Sphinx, cells: list[Cell]) -> list[Failure]:
     return [Failure(cell.source, cell.line, message, remedy, cell.index)]
 
 
-def _noise(app: Sphinx, cells: list[Cell]) -> list[Failure]:
+def _tracebacks_and_stderr(app: Sphinx, cells: list[Cell]) -> list[Failure]:
     """What no reader should find on a page unless its author meant it: tracebacks and stderr."""
     found: list[Failure] = []
 

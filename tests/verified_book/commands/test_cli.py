@@ -142,14 +142,14 @@ def test_where_there_are_colors(monkeypatch, variables, screen, colored):
 
 
 def test_a_terminal_shows_which_page_runs(terminal: Terminal):
-    terminal.reads("a.md")
+    terminal.progress("a.md")
     terminal.warn("careful")
     assert terminal._err.getvalue() == "\x1b[2mrunning a.md\x1b[0m\n\x1b[33mcareful\x1b[0m\n"
 
 
 def test_a_log_does_not():
     err = io.StringIO()
-    Terminal(io.StringIO(), err).reads("a.md")
+    Terminal(io.StringIO(), err).progress("a.md")
     assert err.getvalue() == ""
 
 
