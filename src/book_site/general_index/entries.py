@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 
-from verified_book.reading import reading_order
+from verified_book.toc_order import reading_order
 
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.books import Build, sphinx_build
-from verified_book.outputs.lexical import _in_open_fences
+from verified_book.outputs.unparsed import _in_open_fences
 
-pytestmark = pytest.mark.xdist_group("lexical")
+pytestmark = pytest.mark.xdist_group("unparsed")
 
 CONF = 'extensions = ["verified_book"]\nexclude_patterns = ["part.txt"]\n'
 BLOCK = "```{expect-output}\n42\n```\n"
@@ -45,7 +45,7 @@ MEANT: dict[str, str] = {
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    folder = tmp_path_factory.mktemp("lexical")
+    folder = tmp_path_factory.mktemp("unparsed")
     names = [Path(name).stem for name in (*UNMET, *MEANT)]
     toctree = "\n   ".join(["", *names])
     pages = {"index.rst": f"Index\n=====\n\n.. toctree::\n{toctree}\n"}
@@ -68,8 +68,12 @@ def test_a_block_that_is_meant_as_text_is_none(build: Build, name: str):
 
 def test_a_fence_in_the_text_of_a_colon_block_opens_nothing():
     block = ":::{expect-output}\n```\n::: no end\n:::\n"
-    assert _in_open_fences(f"{block}\n{BLOCK}") == set()
+    assert _in_open_fences(f"{block}\n{BLOCK}", with_colons=True) == set()
 
 
 def test_other_colons_hold_markdown():
-    assert _in_open_fences(f":::{{note}}\n```text\n:::\n\n{BLOCK}") == {5}
+    inner = f":::{{note}}\n```text\n{BLOCK}:::\n\n{BLOCK}"
+    assert _in_open_fences(inner, with_colons=True) == {3}
+    open_below = f":::{{note}}\n```text\n:::\n\n{BLOCK}"
+    assert _in_open_fences(open_below, with_colons=True) == set()
+    assert _in_open_fences(open_below, with_colons=False) == {5}

@@ -9,7 +9,7 @@ from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode, v4
 
 from verified_book.outputs import client, source
-from verified_book.outputs.lines import true_place
+from verified_book.outputs.source_lines import true_place
 
 FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
 CELL = "```{code-cell}\n1\n```\n"
@@ -21,7 +21,7 @@ def env_with(notebook: NotebookNode | None, text: str | None = None) -> Any:
     if notebook is not None:
         data[client._KEY] = SimpleNamespace(notebook=notebook)
     if text is not None:
-        data[source._KEY] = source.Source(text, as_in_file=True)
+        data[source._KEY] = text
     page = "page.md" if text is None or text else "page.ipynb"
     return SimpleNamespace(temp_data=data, docname="page", doc2path=lambda docname: page)
 

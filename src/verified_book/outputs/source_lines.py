@@ -24,8 +24,8 @@ def true_place(env: BuildEnvironment, path: str, line: int) -> tuple[str, int]:
     """
     if path != str(env.doc2path(env.docname)):
         return path, line
-    notebook, page = client.notebook_in(env), source.page_in(env)
-    if notebook is None or page is None:
+    notebook, text = client.notebook_in(env), source.text_of_page(env)
+    if notebook is None or text is None:
         return path, line
     starts = notebook.metadata.get("source_map")
     if not starts:
@@ -34,8 +34,8 @@ def true_place(env: BuildEnvironment, path: str, line: int) -> tuple[str, int]:
     number = bisect_left(starts, line) - 1
     if number < 0 or notebook.cells[number].cell_type != "markdown":
         return path, line
-    lines = page.text.split("\n")[starts[number] :]
-    dropped = next((count for count, text in enumerate(lines) if text), 0)
+    lines = text.split("\n")[starts[number] :]
+    dropped = next((count for count, content in enumerate(lines) if content), 0)
     return path, line - 1 + dropped
 
 

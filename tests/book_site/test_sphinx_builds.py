@@ -1,13 +1,13 @@
 """A page that shows how a false claim fails, as the build says it."""
 
-from verified_book.trial import trial
+from book_site.sphinx_builds import failures_of
 
 
 def test_the_failures_of_a_page_are_told_with_its_own_lines():
     text = "\n".join(
         ["# Page", "", "```{code-cell}", "1 + 1", "```", "", "```{expect-output}", "3", "```"]
     )
-    log = trial(f"\n{text}\n\n")
+    log = failures_of(f"\n{text}\n\n")
     assert log.startswith(
         "page.md:7: ERROR: the output differs from the expected one\n--- expected"
     )
@@ -16,4 +16,4 @@ def test_the_failures_of_a_page_are_told_with_its_own_lines():
 
 
 def test_a_page_without_failures_says_nothing():
-    assert trial("# Page\n\n```{code-cell}\n1 + 1\n```\n\n```{expect-output}\n2\n```") == ""
+    assert failures_of("# Page\n\n```{code-cell}\n1 + 1\n```\n\n```{expect-output}\n2\n```") == ""

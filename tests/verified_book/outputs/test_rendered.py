@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 from nbformat import NotebookNode, v4
 
-from verified_book.outputs.shown import REQUIRED, Look, Piece, pattern_of, pieces, plain, text_of
+from verified_book.outputs.rendered import REQUIRED, Look, Piece, pattern_of, pieces, plain, text_of
 
 PRIORITY = (
     "application/vnd.jupyter.widget-view+json",

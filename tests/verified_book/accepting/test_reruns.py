@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from verified_book.accepting import twice
-from verified_book.outputs.shown import Piece
+from verified_book.accepting import reruns
+from verified_book.outputs.rendered import Piece
 from verified_book.records import Edit, Failure
 
 APP: Any = SimpleNamespace(env=SimpleNamespace(docname="page"), srcdir="/books/mine")
@@ -14,16 +14,16 @@ IMAGE = "image/png 4 x 3"
 DIGESTS = ["0" * 64, f"{'0' * 63}1", "f" * 64]
 
 
-def edit(new: str, words: tuple[str, ...] = (), got: str = "", cell: int | None = 3) -> Edit:
+def edit(new: str, words: tuple[str, ...] = (), cell: int = 3) -> Edit:
     mends = Failure("page", 1, "differs", "mend it", cell)
-    return Edit("page", 1, None, "code", new, words, mends, got or new, 1)
+    return Edit("page", 1, cell, 1, "code", None, new, new, words, mends)
 
 
 def after(monkeypatch: pytest.MonkeyPatch, asked: Edit, *pieces: Piece) -> str:
     """What an edit writes if the second run shows some outputs."""
     cell: Any = SimpleNamespace(index=3, shown=list(pieces))
-    monkeypatch.setattr(twice, "second_run", lambda app, cells: [cell])
-    (masked,) = twice.masked(APP, [], [asked])
+    monkeypatch.setattr(reruns, "second_run", lambda app, cells: [cell])
+    (masked,) = reruns.masked(APP, [], [asked])
     return masked.new
 
 
@@ -57,7 +57,6 @@ def test_images_that_look_alike_have_not_moved(
 
 
 def test_an_edit_of_no_cell_that_ran_stays(monkeypatch: pytest.MonkeyPatch):
-    assert after(monkeypatch, edit("a", cell=None), Piece("text", "b")) == "a"
     assert after(monkeypatch, edit("a", cell=0), Piece("text", "b")) == "a"
 
 
@@ -66,12 +65,12 @@ def test_a_second_run_that_fails_masks_nothing_and_says_so(monkeypatch: pytest.M
         raise RuntimeError("the kernel died")
 
     warnings: list[Any] = []
-    monkeypatch.setattr(twice, "second_run", fail)
+    monkeypatch.setattr(reruns, "second_run", fail)
     monkeypatch.setattr(
-        twice.logger, "warning", lambda *args, **words: warnings.append([*args, words])
+        reruns.logger, "warning", lambda *args, **words: warnings.append([*args, words])
     )
     asked = [edit("a")]
-    assert twice.masked(APP, [], asked) == asked
+    assert reruns.masked(APP, [], asked) == asked
     assert "the second run failed, so nothing is masked" in warnings[0][0]
     assert str(warnings[0][1]) == "the kernel died"
     kind = {"type": "verified_book", "subtype": "volatile"}  # by which it can be suppressed
@@ -80,8 +79,8 @@ def test_a_second_run_that_fails_masks_nothing_and_says_so(monkeypatch: pytest.M
 
 def test_what_has_nothing_in_common_is_said_to_vary(monkeypatch: pytest.MonkeyPatch):
     cell: Any = SimpleNamespace(index=3, shown=[Piece("text", "b 2")])
-    monkeypatch.setattr(twice, "second_run", lambda app, cells: [cell])
-    (found,) = twice.masked(APP, [], [edit("a 1", ("image",))])
+    monkeypatch.setattr(reruns, "second_run", lambda app, cells: [cell])
+    (found,) = reruns.masked(APP, [], [edit("a 1", ("image",))])
     assert (found.new, found.words, found.adds) == ("...", ("image", "varies"), ("varies",))
 
 
@@ -90,8 +89,8 @@ def test_a_block_that_agrees_with_the_first_run_alone_is_masked(monkeypatch: pyt
         SimpleNamespace(index=3, shown=[Piece("text", text)]) for text in ("7 steps", "8 steps")
     )
     cells: Any = [first]
-    monkeypatch.setattr(twice, "second_run", lambda app, cells: [second])
-    (found,) = twice.masked(APP, cells, [], lambda again: [edit("8 steps")])
+    monkeypatch.setattr(reruns, "second_run", lambda app, cells: [second])
+    (found,) = reruns.masked(APP, cells, [], lambda again: [edit("8 steps")])
     assert found.new == "... steps"
 
 
@@ -100,6 +99,6 @@ def test_folders_of_this_machine_are_masked(monkeypatch: pytest.MonkeyPatch):
     assert after(monkeypatch, edit(text), Piece("text", text)) == "in .../data"
     text = "/books/mine"
     cell: Any = SimpleNamespace(index=3, shown=[Piece("text", text)])
-    monkeypatch.setattr(twice, "second_run", lambda app, cells: [cell])
-    (found,) = twice.masked(APP, [], [edit(text)])
+    monkeypatch.setattr(reruns, "second_run", lambda app, cells: [cell])
+    (found,) = reruns.masked(APP, [], [edit(text)])
     assert (found.new, found.words) == ("...", ("varies",))

@@ -12,12 +12,12 @@ from myst_nb.core.execute import direct
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from verified_book.accepting.volatile import folders, mask_lines, without_places
+from verified_book.accepting.nondeterminism import folders, mask_lines, without_places
 from verified_book.matching import agree, is_vacuous
 from verified_book.outputs import client
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.images import with_digests_of, without_digests
-from verified_book.outputs.shown import text_of
+from verified_book.outputs.rendered import text_of
 from verified_book.records import Edit
 
 logger = logging.getLogger(__name__)
@@ -75,11 +75,9 @@ def masked(
         )
         return edits
     first, again = ({cell.index: cell for cell in found} for found in (cells, run))
-    known = {edit.mends.cell for edit in edits}
-    found = [_masked(edit, again.get(edit.mends.cell or 0)) for edit in edits] + [
-        _masked(edit, first.get(edit.mends.cell or 0))
-        for edit in edits_again
-        if edit.mends.cell not in known
+    known = {edit.cell for edit in edits}
+    found = [_masked(edit, again.get(edit.cell)) for edit in edits] + [
+        _masked(edit, first.get(edit.cell)) for edit in edits_again if edit.cell not in known
     ]
     names = folders(app.srcdir)
     return [_without_places(edit, names) for edit in found]

@@ -1,4 +1,4 @@
-"""Builds one page by itself and tells what the build says of it: shows or tests a failure."""
+"""Builds one page by itself: a chapter shows what the build says of it."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ sys.exit(main())
 """
 
 
-def trial(text: str) -> str:
+def failures_of(text: str) -> str:
     """Builds a page of MyST Markdown and returns the failures that the build reports.
 
     Args:
@@ -45,7 +45,7 @@ def trial(text: str) -> str:
         page.write_text(_FRONT_MATTER + text.strip("\n") + "\n", encoding="utf-8")
         options = ["-b", "dummy", "-q", "--no-color", folder, f"{folder}/out"]
         command = [sys.executable, "-c", _SPHINX, *options]
-        # A trial never rewrites what it shows.
+        # It never rewrites what it shows.
         settings = {k: v for k, v in os.environ.items() if k != "VERIFIED_BOOK_ACCEPT"}
         run = subprocess.run(command, capture_output=True, text=True, check=False, env=settings)
         log = run.stderr

@@ -10,9 +10,9 @@ import pytest
 from myst_nb.core.config import NbParserConfig
 
 from tests.verified_book.accepting.edits import CONFIG, FRONT_MATTER, RST, edit, markdown
-from verified_book import accepting
-from verified_book.accepting import files
+from verified_book.accepting import files, mode
 from verified_book.accepting.rst_spans import Rst
+from verified_book.accepting.updates import rewrite
 from verified_book.records import Edit, FileAsRead, PageRecord
 
 MD_CELL = "```{code-cell}\n1\n```\n"
@@ -42,15 +42,13 @@ class Books:
         docname, path = Path(name).stem, self.folder / name
         self.names[docname] = str(path)
         record = self.pages.setdefault(docname, PageRecord())
-        record.files[str(path.resolve())] = FileAsRead(path.read_bytes(), **as_read)
+        record.file = FileAsRead(path.read_bytes(), **as_read)
         return record
 
-    def ask(self, name: str, outputs: dict[int, str], source: str = "", **changed: Any) -> None:
-        """Records edits of a page, or of a file that it includes."""
-        record, path = self.record(name), self.folder / (source or name)
-        data = path.read_bytes()
-        record.files.setdefault(str(path.resolve()), FileAsRead(data))
-        text = files.decode(data, self.encoding).text
+    def ask(self, name: str, outputs: dict[int, str], **changed: Any) -> None:
+        """Records edits of a page."""
+        record, path = self.record(name), self.folder / name
+        text = files.decode(path.read_bytes(), self.encoding).text
         language = RST if name.endswith(".rst") else markdown()
         spans = language.spans(text)
         for index, output in outputs.items():
@@ -66,7 +64,7 @@ class Books:
         )
         env = SimpleNamespace(
             doc2path=self.names.__getitem__,
-            found_docs=set(self.names),
+            verified_book_records=self.pages,
             myst_config=CONFIG,
             mystnb_config=NbParserConfig(
                 custom_formats={".Rmd": ["jupytext.reads", {"fmt": "Rmd"}, False]}
@@ -76,8 +74,9 @@ class Books:
 
     def accept(self) -> None:
         """Carries out what was asked for."""
-        accepting.rewrite(self.app(), self.pages)
-        assert all(record.edits == [] and record.files == {} for record in self.pages.values())
+        app = self.app()
+        rewrite(app, app.env)
+        assert all(record.edits == [] and record.file is None for record in self.pages.values())
         left = [path.name for path in self.folder.rglob("*") if path.name.endswith(".tmp")]
         assert left == []
 
@@ -160,18 +159,15 @@ def test_one_edit_that_is_refused_leaves_the_others(books: Books):
     ]
 
 
-@pytest.mark.parametrize("more", ["more\n", "\n"])
-def test_a_write_that_would_change_more_is_refused(
-    books: Books, monkeypatch: pytest.MonkeyPatch, more: str
-):
+def test_a_write_that_would_change_more_is_refused(books: Books, monkeypatch: pytest.MonkeyPatch):
     text = f"{RST_PAGE}\nEnd.\n"
     page = books.write("page.rst", text)
     write = Rst.new_block
-    monkeypatch.setattr(Rst, "new_block", lambda *args: [*write(*args), more])
+    monkeypatch.setattr(Rst, "new_block", lambda *args: [*write(*args), "more\n"])
     books.ask("page.rst", {1: "new", 2: "more"})
     books.accept()
     assert page.read_text() == text.replace("old", "new")
-    assert books.reasons() == ["page, line 9: the page would read as one with other text"]
+    assert books.reasons() == ["page, line 9: the page would read as another one"]
 
 
 def test_a_page_that_was_saved_meanwhile_keeps_what_was_saved(books: Books):
@@ -250,24 +246,14 @@ def test_a_linked_page_is_written_where_it_is(books: Books):
     assert target.read_text() == MD_PAGE.replace("old", "new")
 
 
-def test_leftovers_are_removed(books: Books):
-    books.write("page.md", MD_PAGE)
-    books.write(f".verified-book-{'0' * 16}.tmp", "left")
-    books.ask("page.md", {1: "new"})
-    books.accept()
-
-
 def test_a_dry_run_shows_a_patch(
     books: Books, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", "dry")
-    left = f".verified-book-{'0' * 16}.tmp"
     page = books.write("page.md", MD_PAGE.replace("\n", "\r\n"))
-    books.write(left, "left")
     books.ask("page.md", {1: "new", 2: "at 0x7f00000000"})
-    accepting.rewrite(books.app(), books.pages)
+    books.accept()
     assert page.read_bytes().decode() == MD_PAGE.replace("\n", "\r\n")
-    assert (books.folder / left).exists()
     patch = messages(log)
     assert patch[:2] == [f"--- {page}", f"+++ {page}"]
     block = ["+```{expect-output}", "+at 0x7f00000000", "+```", "+"]
@@ -295,103 +281,9 @@ def test_what_will_differ_is_warned_of_after_all_is_written(
     assert warning.location == f"page:{FRONT_MATTER.count(chr(10)) + 10}"
 
 
-class TestIncluded:
-    """Files that pages include."""
-
-    def test_once(self, books: Books):
-        books.write("page.rst", "Text\n")
-        part = books.write("part.txt", RST_PAGE)
-        books.ask("page.rst", {1: "new", 2: "more"}, "part.txt")
-        books.accept()
-        assert part.read_text() == (
-            f"{RST_PAGE.replace('old', 'new')}\n.. expect-output::\n\n   more\n"
-        )
-
-    def test_twice_with_equal_outputs(self, books: Books, log: pytest.LogCaptureFixture):
-        part = books.write("part.txt", RST_PAGE)
-        for name in ("a.rst", "b.rst"):
-            books.write(name, "Text\n")
-            books.ask(name, {1: "0.25"}, "part.txt")
-        books.ask("b.rst", {1: "0.25"}, "part.txt")
-        books.accept()
-        assert part.read_text() == RST_PAGE.replace("old", "0.25")
-        assert "rewrote 1 expected" in messages(log)[0]
-
-    def test_twice_with_different_outputs(self, books: Books):
-        part = books.write("part.txt", RST_PAGE)
-        for name, output in (("a.rst", "one"), ("b.rst", "two")):
-            books.write(name, "Text\n")
-            books.ask(name, {1: output, 2: "equal"}, "part.txt")
-        books.accept()
-        assert part.read_text() == f"{RST_PAGE}\n.. expect-output::\n\n   equal\n"
-        reason = "the block is included more than once, and the outputs differ (in a and b)"
-        assert books.reasons() == [f"page, line 5: {reason}"] * 2
-
-    def test_where_it_agrees_elsewhere(self, books: Books):
-        part = books.write("part.txt", RST_PAGE)
-        books.write("a.rst", "Text\n")
-        books.ask("a.rst", {1: "new"}, "part.txt")
-        books.pages["b"] = PageRecord(settled=[(str(part.resolve()), "old", "")])
-        books.accept()
-        assert part.read_text() == RST_PAGE
-        assert books.reasons() == [
-            "page, line 5: page b includes it too, and agrees with it as it is"
-        ]
-
-    def test_from_a_line(self, books: Books):
-        books.write("page.rst", "Text\n")
-        part = books.write("part.txt", RST_PAGE)
-        books.ask("page.rst", {2: "new"}, "part.txt", line=1)
-        record = books.pages["page"]
-        record.files[str(part)] = FileAsRead(part.read_bytes(), frozenset({8}))
-        books.accept()
-        assert part.read_text() == f"{RST_PAGE}\n.. expect-output::\n\n   new\n"
-
-    def test_in_markdown(self, books: Books):
-        books.write("page.md", MD_PAGE)
-        block = "Text\n\n```{expect-output}\nold\n```\n"
-        part = books.write("part.md", block)
-        books.ask("page.md", {0: "new"}, "part.md", line=99, cell_line=99)
-        books.accept()
-        assert part.read_text() == block.replace("old", "new")
-
-    @pytest.mark.parametrize(("part", "number"), [("Text", "no block"), (None, "more than one")])
-    def test_in_markdown_where_it_is_not_sure(self, books: Books, part: str | None, number: str):
-        books.write("page.md", MD_PAGE)
-        block = "```{expect-output}\nold\n```\n"
-        path = books.write("part.md", block)
-        books.ask("page.md", {0: "new"}, "part.md")
-        path.write_text(part or block * 2)
-        record = books.pages["page"]
-        record.files[str(path)] = FileAsRead(path.read_bytes())
-        books.accept()
-        assert number in books.reasons()[0]
-
-    def test_by_pages_of_different_languages(self, books: Books):
-        books.write("part.txt", RST_PAGE)
-        books.write("a.rst", "Text\n")
-        books.write("b.md", MD_PAGE)
-        books.ask("a.rst", {1: "new"}, "part.txt")
-        wanted = books.pages["a"].edits[0]
-        books.record("b.md")
-        books.pages["b"].edits.append(wanted)
-        books.pages["b"].files |= books.pages["a"].files
-        books.accept()
-        assert all("pages of different languages" in reason for reason in books.reasons())
-
-
 def refusals(books: Books) -> list[str]:
     books.accept()
     return [text.partition(": ")[2] for text in books.reasons()]
-
-
-def test_a_changed_part_of_the_book_is_refused(books: Books):
-    part = books.write("part.txt", RST_PAGE)
-    for name in ("a.rst", "b.rst"):
-        books.write(name, "Text\n")
-        books.ask(name, {1: "new"}, "part.txt")
-    books.pages["a"].files[str(part)] = FileAsRead(b"other")
-    assert refusals(books) == ["it has been changed while the book was read"] * 2
 
 
 def test_a_page_that_an_extension_rewrites_is_refused(books: Books):
@@ -418,12 +310,15 @@ def test_other_formats_are_refused_with_a_way_out(books: Books, name: str):
 
 @pytest.mark.parametrize(
     ("source", "where"),
-    [("x.py:docstring of x.f", "a docstring"), ("<generated>", "no file of the book")],
+    [
+        ("x.py:docstring of x.f", "a docstring"),
+        ("<generated>", "another file"),
+        ("part.txt", "another file"),
+    ],
 )
 def test_what_stands_elsewhere_is_refused(books: Books, source: str, where: str):
     books.write("page.rst", RST_PAGE)
-    books.ask("page.rst", {1: "new"}, source="page.rst")
-    record = books.pages["page"]
+    record = books.record("page.rst")
     record.edits = [edit(RST.spans(RST_PAGE), 1, "new", source=str(books.folder / source))]
     assert refusals(books) == [f"it stands in {where}, and accept writes pages alone"]
 
@@ -453,8 +348,8 @@ def test_a_page_that_a_parser_cannot_read_is_refused(books: Books, monkeypatch: 
 def test_zero_does_not_accept(monkeypatch: pytest.MonkeyPatch, value: str, on: bool):
     monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", value)
     monkeypatch.setenv("VERIFIED_BOOK_ACCEPT_TWICE", "1")
-    assert accepting.is_on() == accepting.is_twice() == on
-    assert accepting.is_dry() == (value == "dry")
+    assert mode.is_on() == mode.is_twice() == on
+    assert mode.is_dry() == (value == "dry")
 
 
 def test_an_edit_of_another_cell_is_refused(books: Books):

@@ -8,6 +8,8 @@ import re
 from collections import Counter
 
 from docutils import nodes
+from markdown_it import MarkdownIt
+from mdit_py_plugins.colon_fence import colon_fence_plugin
 from sphinx.application import Sphinx
 
 from verified_book.outputs import source
@@ -21,22 +23,22 @@ _LOOKS_LIKE = re.compile(
     re.MULTILINE,
 )
 
-_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,}|:{3,})(.*)$")
-_COLON_BLOCK = re.compile(r"[ \t]*\{ *expect[-_ ]output\b")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
+_BLOCK = re.compile(r"[ \t]*\{ *expect[-_ ]output\b")
 
 
 def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> list[Failure]:
     """A failure for each line that looks like a block and is neither one nor meant as text."""
-    page, parsed = doctree["source"], source.of_page(app)
-    if parsed is None or "expect" not in parsed.text:
+    page, text = doctree["source"], source.text_of_page(app.env)
+    if text is None or "expect" not in text:
         return []
-    text = parsed.text
     found = [(text.count("\n", 0, m.start()) + 1, m[0].strip()) for m in _LOOKS_LIKE.finditer(text)]
     met = Counter(line for path, line in runs_of(app) if path == page)
     as_text = Counter(
         line.strip() for shown in _texts(doctree, cells) for line in shown.split("\n")
     )
-    swallowed = set() if is_rst(app.env) else _in_open_fences(text)
+    colons = "colon_fence" in app.config.myst_enable_extensions
+    swallowed = set() if is_rst(app.env) else _in_open_fences(text, colons)
     as_text -= Counter(written for line, written in found if line in swallowed)
     failures = []
     for line, written in found:
@@ -54,35 +56,32 @@ def unmet_blocks(app: Sphinx, doctree: nodes.document, cells: list[Cell]) -> lis
     return [Failure(page, line, message + written, remedy) for line, written in unmet]
 
 
-def _in_open_fences(text: str) -> set[int]:
+def _in_open_fences(text: str, with_colons: bool, above: int = 0) -> set[int]:
     """The lines, from 1, of fences within one that its author has not closed.
 
     One that shall be shown stands in a fence that is closed, and longer or of the other kind.
+
+    Args:
+        text: A text in Markdown.
+        with_colons: Whether colons make fences, too.
+        above: How many lines of the page stand before it.
     """
     found: set[int] = set()
-    opened = ""
-    inside: list[int] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        match = _FENCE.match(line)
-        if match is None:
+    parser = MarkdownIt().disable("inline")
+    for token in (parser.use(colon_fence_plugin) if with_colons else parser).parse(text):
+        start, end = token.map or [0, 0]
+        first = above + start + 2  # of what the fence holds
+        if token.type == "colon_fence" and not _BLOCK.match(token.info):
+            found |= _in_open_fences(token.content, with_colons, first - 1)  # It holds Markdown.
+        if token.type != "fence":
             continue
-        fence, info = match.groups()
-        if fence[0] == ":" and opened[:1] != ":":
-            if not opened and _COLON_BLOCK.match(info):
-                opened, inside = fence, []  # its text is no Markdown, as that of other colons is
-            continue
-        if opened[:1] == ":":
-            opened = "" if fence.startswith(opened) and not info.strip() else opened
-            continue
-        if not opened:
-            opened, inside = "" if fence[0] == "`" and "`" in info else fence, []
-        elif not fence.startswith(opened):
-            inside.append(number)
-        elif info.strip():
-            found.add(number)
-        else:
-            opened = ""
-    return found.union(inside) if opened else found
+        lines = token.content.splitlines()
+        is_closed = end - start == len(lines) + 2
+        for number, line in enumerate(lines, start=first):
+            match = _FENCE.match(line)
+            if match and (not is_closed or match[1].startswith(token.markup)):
+                found.add(number)
+    return found
 
 
 def _texts(doctree: nodes.document, cells: list[Cell]) -> list[str]:

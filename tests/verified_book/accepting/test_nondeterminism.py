@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verified_book.accepting import volatile
-from verified_book.accepting.volatile import folders, kinds_in, mask, mask_lines, without_places
+from verified_book.accepting import nondeterminism
+from verified_book.accepting.nondeterminism import (
+    folders,
+    kinds_in,
+    mask,
+    mask_lines,
+    without_places,
+)
 from verified_book.matching import agree, is_vacuous
 
 NAMED = [
@@ -43,7 +49,7 @@ class Day(date):
 
 @pytest.fixture(autouse=True)
 def _this_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(volatile, "date", Day)
+    monkeypatch.setattr(nondeterminism, "date", Day)
 
 
 @pytest.mark.parametrize(("line", "kind"), NAMED)
@@ -174,7 +180,7 @@ def test_long_outputs_are_not_matched_in_cubic_time(monkeypatch, words: int, bet
             matched.append((len(first) * len(second), popular))
             super().__init__(junk, first, second, popular)
 
-    monkeypatch.setattr(volatile, "SequenceMatcher", Counted)
+    monkeypatch.setattr(nondeterminism, "SequenceMatcher", Counted)
     rng = random.Random(words)
     first, second = (between.join(str(rng.random()) for _ in range(words)) for _ in range(2))
     if text := mask_lines(f"{first}\nend", f"{first}\nend", f"{second}\nend"):
