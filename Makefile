@@ -81,7 +81,7 @@ draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
 
-unseen: $(VENV)/installed ## print which unseen wrong versions `check` catches
+unseen: $(VENV)/installed ## print which held-out wrong versions `check` catches
 	$(BIN)/python -m evaluation.held_out
 
 $(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/environment.py $(VENV)/installed

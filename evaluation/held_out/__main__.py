@@ -26,11 +26,11 @@ from evaluation.held_out import (  # noqa: F401
     situations,
     third,
 )
-from evaluation.held_out.definitions import COLLECTIONS, VERSIONS, Unseen
+from evaluation.held_out.definitions import COLLECTIONS, VERSIONS, HeldOut
 from layer_checks import check
 
 
-def examined(version: Unseen) -> dict[str, Any]:
+def examined(version: HeldOut) -> dict[str, Any]:
     """What `check` says about a version."""
     report = check(version.layer, version.candidate)
     alike = report.behaves_like

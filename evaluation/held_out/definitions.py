@@ -1,4 +1,4 @@
-"""What is known of an unseen wrong version."""
+"""What is known of a held-out wrong version."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ Candidate = TypeVar("Candidate", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Unseen:
+class HeldOut:
     """A wrong version.
 
     Attributes:
@@ -40,10 +40,10 @@ class Unseen:
 
 
 COLLECTIONS = ("first", "second", "third", "fourth")
-VERSIONS: dict[str, Unseen] = {}  # by name
+VERSIONS: dict[str, HeldOut] = {}  # by name
 
 
-def unseen(layer: str, source: str, words: str) -> Callable[[Candidate], Candidate]:
+def held_out(layer: str, source: str, words: str) -> Callable[[Candidate], Candidate]:
     """Declares a class or a function as a wrong version of a layer."""
 
     def declared(candidate: Candidate) -> Candidate:
@@ -54,7 +54,7 @@ def unseen(layer: str, source: str, words: str) -> Callable[[Candidate], Candida
             raise ValueError(f"there are two versions named {name!r}")
         folder = candidate.__module__.split(".")[-2]
         collection = folder if folder in COLLECTIONS else "first"
-        VERSIONS[name] = Unseen(layer, name, candidate, source, words, collection)
+        VERSIONS[name] = HeldOut(layer, name, candidate, source, words, collection)
         return candidate
 
     return declared

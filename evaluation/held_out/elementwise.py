@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from evaluation.held_out.norms import widened
 
 
@@ -16,7 +16,7 @@ def _tanh_form(x: Tensor, inner: Tensor) -> Tensor:
     return (0.5 * widened(x) * (1 + torch.tanh(inner))).to(x.dtype)
 
 
-@unseen("gelu_tanh", "huggingface/transformers, pull request 11514", "constant|coefficient|0.04")
+@held_out("gelu_tanh", "huggingface/transformers, pull request 11514", "constant|coefficient|0.04")
 def coefficients_swapped(x: Tensor) -> Tensor:
     """Puts 0.044715 where the root of 2/pi belongs, and the other way round."""
     transformer_layers.gelu_tanh(x.detach()[:0])  # its errors
@@ -24,7 +24,7 @@ def coefficients_swapped(x: Tensor) -> Tensor:
     return _tanh_form(x, 0.044715 * (wide + math.sqrt(2 / math.pi) * wide**3))
 
 
-@unseen("gelu_tanh", "hendrycks/GELUs, issue 1", "cube|square|power|exponent")
+@held_out("gelu_tanh", "hendrycks/GELUs, issue 1", "cube|square|power|exponent")
 def square_for_cube(x: Tensor) -> Tensor:
     """Squares where it should cube."""
     transformer_layers.gelu_tanh(x.detach()[:0])
@@ -32,7 +32,7 @@ def square_for_cube(x: Tensor) -> Tensor:
     return _tanh_form(x, math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**2))
 
 
-@unseen(
+@held_out(
     "gelu",
     "harvard-edge/cs249r_book, issue 1154: 1.702 said to come from the root of 2/pi",
     "sigm|approx",
@@ -44,7 +44,7 @@ def sigmoid_of_the_root(x: Tensor) -> Tensor:
     return (wide * torch.sigmoid(2 * math.sqrt(2 / math.pi) * wide)).to(x.dtype)
 
 
-@unseen(
+@held_out(
     "gelu",
     "Oneflow-Inc/oneflow, pull request 8693: formula and kernel differed",
     "tanh|approx|exact",
@@ -55,7 +55,7 @@ def tanh_form_for_wide_input(x: Tensor) -> Tensor:
     return form(x)
 
 
-@unseen(
+@held_out(
     "Dropout",
     "keras-team/keras, issue 217; joaopauloschuler/neural-api, issue 6",
     "mask|same|row|sample|batch",
@@ -69,7 +69,7 @@ class OneMaskForTheBatch(transformer_layers.Dropout):
         return x * super().forward(torch.ones_like(x[:1]))
 
 
-@unseen("Dropout", "PaddlePaddle/Paddle, pull request 14036", "scal|evaluat|expect|test")
+@held_out("Dropout", "PaddlePaddle/Paddle, pull request 14036", "scal|evaluat|expect|test")
 class ScaledInEvaluation(transformer_layers.Dropout):
     """Does not scale in training, and multiplies by p in evaluation, as the listing says."""
 
@@ -78,7 +78,7 @@ class ScaledInEvaluation(transformer_layers.Dropout):
         return kept * (1 - self.p) if self.training else kept * self.p
 
 
-@unseen(
+@held_out(
     "dropout", "gorgonia/gorgonia, pull request 399; elixir-nx/axon, issue 367", "p = 1|NaN|zero|1"
 )
 def nan_where_all_is_dropped(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
@@ -87,7 +87,7 @@ def nan_where_all_is_dropped(x: Tensor, p: float = 0.5, training: bool = True) -
     return y / y if training and p == 1 else y
 
 
-@unseen(
+@held_out(
     "Dropout", "harvard-edge/cs249r_book, tinytorch dropout: numpy.random", "generator|seed|random"
 )
 class DrawnByNumpy(transformer_layers.Dropout):
@@ -101,21 +101,23 @@ class DrawnByNumpy(transformer_layers.Dropout):
         return torch.where(kept, x, 0.0) * (1 / (1 - self.p) if self.p < 1 else 0.0)
 
 
-@unseen("dropout", "v-iashin/CS231n, pull request 8", "keep|probab|1 - p|kept")
+@held_out("dropout", "v-iashin/CS231n, pull request 8", "keep|probab|1 - p|kept")
 def p_is_kept(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Takes p for the probability that an element is kept."""
     transformer_layers.dropout(x.detach()[:0], p, training)
     return transformer_layers.dropout(x, 1 - p, training)
 
 
-@unseen("l2_penalty", "Metta-AI/metta, pull request 1176", "gradient|detach|graph")
+@held_out("l2_penalty", "Metta-AI/metta, pull request 1176", "gradient|detach|graph")
 def of_detached_weights(parameters: Iterable[Tensor]) -> Tensor:
     """Computes the penalty of detached weights: it has a value, and no gradient."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     return transformer_layers.l2_penalty([each.detach() for each in listed])
 
 
-@unseen("l1_penalty", "allenai/allennlp, issue 2790 and pull request 2887", "frozen|requires|grad")
+@held_out(
+    "l1_penalty", "allenai/allennlp, issue 2790 and pull request 2887", "frozen|requires|grad"
+)
 def of_trained_weights_only(parameters: Iterable[Tensor]) -> Tensor:
     """Leaves out frozen parameters."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
@@ -123,13 +125,15 @@ def of_trained_weights_only(parameters: Iterable[Tensor]) -> Tensor:
     return transformer_layers.l1_penalty(trained or listed)
 
 
-@unseen("l2_penalty", "glm-tools/pyglmnet, issue 141", "root|norm|square")
+@held_out("l2_penalty", "glm-tools/pyglmnet, issue 141", "root|norm|square")
 def norm_not_squared(parameters: Iterable[Tensor]) -> Tensor:
     """Half the norm, not half its square."""
     return 0.5 * (2 * transformer_layers.l2_penalty(parameters)).sqrt()
 
 
-@unseen("l2_penalty", "karpathy/nanoGPT, model.py, configure_optimizers", "bias|matri|axes|vector")
+@held_out(
+    "l2_penalty", "karpathy/nanoGPT, model.py, configure_optimizers", "bias|matri|axes|vector"
+)
 def of_matrices_only(parameters: Iterable[Tensor]) -> Tensor:
     """Leaves out parameters of one axis, biases and gains, where there are matrices."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
@@ -137,7 +141,7 @@ def of_matrices_only(parameters: Iterable[Tensor]) -> Tensor:
     return transformer_layers.l2_penalty(matrices or listed)
 
 
-@unseen("soft_threshold", "unc-optimization/FedDR, issue 1", "norm|whole|group|element|each")
+@held_out("soft_threshold", "unc-optimization/FedDR, issue 1", "norm|whole|group|element|each")
 def of_the_whole_norm(x: Tensor, threshold: float) -> Tensor:
     """Shrinks the whole tensor by its norm, the proximal step of another penalty."""
     transformer_layers.soft_threshold(x.detach()[:0], threshold)
@@ -145,7 +149,7 @@ def of_the_whole_norm(x: Tensor, threshold: float) -> Tensor:
     return (widened(x) * (1 - threshold / norm.clamp(min=threshold or 1)).clamp(min=0)).to(x.dtype)
 
 
-@unseen("soft_threshold", "dynamicslab/pysindy, pull request 541", "threshold|square|half")
+@held_out("soft_threshold", "dynamicslab/pysindy, pull request 541", "threshold|square|half")
 def threshold_squared(x: Tensor, threshold: float) -> Tensor:
     """Shrinks by half the square of the threshold."""
     transformer_layers.soft_threshold(x.detach()[:0], threshold)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers import BatchNorm1d, LayerNorm, RMSNorm
 
 
@@ -42,7 +42,7 @@ class _RMSNorm(RMSNorm):
         return x / (x.square().mean(-1, keepdim=True) + self.eps).sqrt()
 
 
-@unseen("LayerNorm", "131250208/TPlinker-joint-extraction, issue 37", "root|square|power|std")
+@held_out("LayerNorm", "131250208/TPlinker-joint-extraction, issue 37", "root|square|power|std")
 class SquareForRoot(_LayerNorm):
     """Divides by the square of the variance in place of its root."""
 
@@ -51,7 +51,7 @@ class SquareForRoot(_LayerNorm):
         return centred / (centred.square().mean(-1, keepdim=True) + self.eps) ** 2
 
 
-@unseen("LayerNorm", "hyunwoongko/transformer, issue 7", "root|unbiased|std|eps")
+@held_out("LayerNorm", "hyunwoongko/transformer, issue 7", "root|unbiased|std|eps")
 class RootOfDeviation(_LayerNorm):
     """Takes the root of the standard deviation plus eps, a root too many."""
 
@@ -60,7 +60,7 @@ class RootOfDeviation(_LayerNorm):
         return centred / (x.std(-1, keepdim=True) + self.eps).sqrt()
 
 
-@unseen("LayerNorm", "reczoo/FuxiCTR, issue 23", "axis|axes|last")
+@held_out("LayerNorm", "reczoo/FuxiCTR, issue 23", "axis|axes|last")
 class LastTwoAxes(_LayerNorm):
     """Takes mean and variance over the last two axes together."""
 
@@ -70,7 +70,7 @@ class LastTwoAxes(_LayerNorm):
         return centred / (centred.square().mean(axes, keepdim=True) + self.eps).sqrt()
 
 
-@unseen(
+@held_out(
     "LayerNorm",
     "graphcore-research/out-of-the-box-fp8-training, pull request 6 (patch of nanoGPT)",
     "gain|weight",
@@ -91,7 +91,7 @@ class GainGoesWithBias(LayerNorm):
         return torch.nn.functional.layer_norm(x, (self.d_model,), eps=self.eps)
 
 
-@unseen("RMSNorm", "jingyaogong/minimind, issue 301", "half|float16|float32|precision|wid")
+@held_out("RMSNorm", "jingyaogong/minimind, issue 301", "half|float16|float32|precision|wid")
 class SquaresNotWidened(_RMSNorm):
     """Widens the numerator, and squares and averages in half precision."""
 
@@ -99,7 +99,9 @@ class SquaresNotWidened(_RMSNorm):
         return widened(x) * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
 
 
-@unseen("RMSNorm", "stanford-cs336/assignment1-basics, issue 93", "mean|cent|std|subtract|varianc")
+@held_out(
+    "RMSNorm", "stanford-cs336/assignment1-basics, issue 93", "mean|cent|std|subtract|varianc"
+)
 class RootOfStd(_RMSNorm):
     """Divides by the root of the standard deviation plus eps."""
 
@@ -108,7 +110,7 @@ class RootOfStd(_RMSNorm):
         return x / (x.std(-1, keepdim=True) + self.eps).sqrt()
 
 
-@unseen("RMSNorm", "lucidrains/x-transformers, RMSNorm before 1.0: norm.clamp(min=eps)", "eps")
+@held_out("RMSNorm", "lucidrains/x-transformers, RMSNorm before 1.0: norm.clamp(min=eps)", "eps")
 class EpsAsFloor(_RMSNorm):
     """Takes eps for the least value of the root mean square, and does not add it."""
 
@@ -117,7 +119,7 @@ class EpsAsFloor(_RMSNorm):
         return x / x.square().mean(-1, keepdim=True).sqrt().clamp(min=self.eps)
 
 
-@unseen(
+@held_out(
     "RMSNorm", "bkitano/llama-from-scratch, llama.ipynb: norm over axes 1 and 2", "axis|axes|last"
 )
 class OverPositionsToo(_RMSNorm):
@@ -129,7 +131,7 @@ class OverPositionsToo(_RMSNorm):
         return x / (x.square().mean(axes, keepdim=True) + self.eps).sqrt()
 
 
-@unseen("BatchNorm1d", "keras-team/keras-contrib, pull request 287", "eps|running")
+@held_out("BatchNorm1d", "keras-team/keras-contrib, pull request 287", "eps|running")
 class EpsInRunningVariance(BatchNorm1d):
     """Keeps the running average of the variance plus eps."""
 
@@ -137,7 +139,7 @@ class EpsInRunningVariance(BatchNorm1d):
         super()._update_running(mean, var + self.eps, count)
 
 
-@unseen("BatchNorm1d", "bonlime/pytorch-tools, issue 97", "running|momentum|average|share")
+@held_out("BatchNorm1d", "bonlime/pytorch-tools, issue 97", "running|momentum|average|share")
 class BothTimesMomentum(BatchNorm1d):
     """Multiplies the old average by the momentum, not by what is left of one."""
 
@@ -152,7 +154,7 @@ class BothTimesMomentum(BatchNorm1d):
             now.sub_((1 - 2 * share) * before)
 
 
-@unseen("BatchNorm1d", "paiml/aprender, pull request 2166", "running|update")
+@held_out("BatchNorm1d", "paiml/aprender, pull request 2166", "running|update")
 class RunningNeverWritten(BatchNorm1d):
     """Leaves the running averages as they were, and counts batches."""
 
@@ -160,7 +162,7 @@ class RunningNeverWritten(BatchNorm1d):
         self.num_batches_tracked.add_(1 if count else 0)
 
 
-@unseen("BatchNorm1d", "NVIDIA/apex, pull request 380", "count|tracked|batches")
+@held_out("BatchNorm1d", "NVIDIA/apex, pull request 380", "count|tracked|batches")
 class BatchesNotCounted(BatchNorm1d):
     """Does not count the batches, so that momentum=None keeps the newest one only."""
 
@@ -169,7 +171,9 @@ class BatchesNotCounted(BatchNorm1d):
         self.num_batches_tracked.zero_()
 
 
-@unseen("BatchNorm1d", "pytorch/pytorch, issue 16793 (track_running_stats=False)", "eval|training")
+@held_out(
+    "BatchNorm1d", "pytorch/pytorch, issue 16793 (track_running_stats=False)", "eval|training"
+)
 class BatchOfEvaluation(BatchNorm1d):
     """Once loaded from a state dict, takes the batch's own statistics in evaluation."""
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from evaluation.held_out.norms import _LayerNorm
 from transformer_layers import (
     GPT2,
@@ -25,7 +25,7 @@ from transformer_layers import (
 from transformer_layers.attention.heads import split_heads
 
 
-@unseen(
+@held_out(
     "PositionwiseFeedForward", "facebookresearch/vissl, pull request 179", "batch|squeeze|one|axis"
 )
 class BatchOfOneSqueezed(PositionwiseFeedForward):
@@ -36,13 +36,13 @@ class BatchOfOneSqueezed(PositionwiseFeedForward):
         return y.squeeze(0) if y.ndim > 1 else y
 
 
-@unseen("attention_weights", "allenai/allennlp, issue 3599", "one|single|squeeze|axis")
+@held_out("attention_weights", "allenai/allennlp, issue 3599", "one|single|squeeze|axis")
 def single_key_squeezed(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
     """Loses the axis of the keys where there is one key."""
     return transformer_layers.attention_weights(query, key, mask).squeeze(-1)
 
 
-@unseen(
+@held_out(
     "PreNormTransformerEncoderLayer",
     "sgl-project/sglang, pull request 28005; vllm-project/vllm, pull request 24500",
     "place|input",
@@ -57,7 +57,7 @@ class ResidualInPlace(PreNormTransformerEncoderLayer):
         return x.copy_(y)
 
 
-@unseen(
+@held_out(
     "CausalSelfAttention",
     "facebookresearch/xformers, pull requests 66 and 660",
     "length|longer|mask|saved|first",
@@ -74,7 +74,7 @@ class MaskOfTheFirstCall(CausalSelfAttention):
         return super().forward(x, cache)
 
 
-@unseen(
+@held_out(
     "LayerNorm",
     "harvard-edge/cs249r_book, pull request 1504",
     "requires|train|learn|parameter|gradient",
@@ -87,7 +87,7 @@ class GainNotTrained(LayerNorm):
         self.requires_grad_(False)
 
 
-@unseen("GPT2", "rohitg00/ai-engineering-from-scratch, pull request 206", "train|mode|eval")
+@held_out("GPT2", "rohitg00/ai-engineering-from-scratch, pull request 206", "train|mode|eval")
 class StaysInEvaluation(GPT2):
     """Is in evaluation mode once it has generated."""
 
@@ -96,7 +96,7 @@ class StaysInEvaluation(GPT2):
         return super().generate(*args, **kwargs)
 
 
-@unseen("GPT2", "karpathy/nanoGPT, pull request 749", "dropout|generating|generation|mode")
+@held_out("GPT2", "karpathy/nanoGPT, pull request 749", "dropout|generating|generation|mode")
 class DropsWhileGenerating(GPT2):
     """Drops while it generates, if it is in training mode."""
 
@@ -111,7 +111,7 @@ class DropsWhileGenerating(GPT2):
         return ids
 
 
-@unseen("dropout", "NVIDIA/apex, pull request 816", "gradient|backward|scale")
+@held_out("dropout", "NVIDIA/apex, pull request 816", "gradient|backward|scale")
 def gradient_scaled_by_p(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Scales the gradient by p in place of 1 / (1 - p)."""
     y = transformer_layers.dropout(x, p, training)
@@ -121,7 +121,7 @@ def gradient_scaled_by_p(x: Tensor, p: float = 0.5, training: bool = True) -> Te
     return share * y + ((1 - share) * y).detach()
 
 
-@unseen("LayerNorm", "tracel-ai/burn, issue 1992", "NaN|constant|zero|gradient")
+@held_out("LayerNorm", "tracel-ai/burn, issue 1992", "NaN|constant|zero|gradient")
 class NoGradientOfAConstant(_LayerNorm):
     """Has a gradient of NaN for a constant row, since it takes the root of the variance first."""
 
@@ -131,7 +131,7 @@ class NoGradientOfAConstant(_LayerNorm):
         return centred / (std**2 + self.eps).sqrt()
 
 
-@unseen(
+@held_out(
     "BatchNorm1d",
     "pytorch/pytorch, issue 1381; karpathy/makemore, issue 22",
     "single|one|NaN|refus",
@@ -154,7 +154,7 @@ class NanOfASingleValue(BatchNorm1d):
         self.running_var.fill_(float("nan"))
 
 
-@unseen(
+@held_out(
     "GPT2Block",
     "kyegomez/BitNet, issue 32; facebookresearch/multimodal, pull request 305",
     "residual|stream|input",
@@ -168,7 +168,7 @@ class AddedToItself(GPT2Block):
         return x + self.mlp(self.ln_2(x))
 
 
-@unseen(
+@held_out(
     "TransformerEncoderLayer",
     "strutive07/transformer-tensorflow2.0, issue 14",
     "residual|input|stream",
@@ -181,7 +181,7 @@ class ResidualOfTheInput(TransformerEncoderLayer):
         return self.norm2(x + self.feed_forward(h))
 
 
-@unseen("Conv1D", "EleutherAI/gpt-neox, pull request 267", "parameter|register|bias")
+@held_out("Conv1D", "EleutherAI/gpt-neox, pull request 267", "parameter|register|bias")
 class BiasNotRegistered(Conv1D):
     """Its bias is a tensor, not a parameter."""
 
@@ -192,7 +192,7 @@ class BiasNotRegistered(Conv1D):
         self.bias = bias
 
 
-@unseen("RMSNorm", "huggingface/pytorch-image-models, pull request 2591", "dtype|device")
+@held_out("RMSNorm", "huggingface/pytorch-image-models, pull request 2591", "dtype|device")
 class DtypeIgnored(RMSNorm):
     """Takes a dtype and does not use it."""
 
@@ -200,7 +200,7 @@ class DtypeIgnored(RMSNorm):
         super().__init__(*args, **kwargs)
 
 
-@unseen(
+@held_out(
     "MultiHeadAttention",
     "harvardnlp/annotated-transformer, self.attn",
     "graph|memory|keep|copy|state",
@@ -220,7 +220,7 @@ class KeepsItsWeights(MultiHeadAttention):
         return y
 
 
-@unseen(
+@held_out(
     "Dropout",
     "keras-team/keras, issue 3648: one seed for an epoch",
     "seed|same|mask|repeat|generator",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.inputs import require_mask_of_batch, require_sequences
@@ -15,7 +15,7 @@ from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import dtype_taken_by, require_dtype, require_probability
 
 
-@unseen(
+@held_out(
     "attention_weights", "georg-wolflein/good-features, pull request 1", "inf|zero|product|mask"
 )
 def scores_times_the_mask(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -28,7 +28,7 @@ def scores_times_the_mask(query: Tensor, key: Tensor, mask: Tensor | None = None
     return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0).to(query.dtype)
 
 
-@unseen(
+@held_out(
     "scaled_dot_product_attention",
     "PaddlePaddle/Parakeet, pull request 74",
     "before|softmax|scores|logits",
@@ -56,7 +56,7 @@ def scores_dropped(
     return (weights @ at_least_float32(value)).to(right.dtype)
 
 
-@unseen(
+@held_out(
     "causal_mask", "pytorch/executorch, pull request 2742", "shape|axes|axis|squeeze|single|one"
 )
 def squeezed_for_one(
@@ -67,7 +67,7 @@ def squeezed_for_one(
     return mask.squeeze(0)
 
 
-@unseen("padding_mask", "OpenNMT/OpenNMT-py, pull request 1494", "device")
+@held_out("padding_mask", "OpenNMT/OpenNMT-py, pull request 1494", "device")
 def on_the_default_device(lengths: Tensor, seq: int) -> Tensor:
     """Makes the mask on torch's default device, wherever the lengths are."""
     right = transformer_layers.padding_mask(lengths, seq)  # refuses what is to be refused
@@ -75,7 +75,7 @@ def on_the_default_device(lengths: Tensor, seq: int) -> Tensor:
     return torch.zeros_like(right, device=here) if right.is_meta else right.to(here)
 
 
-@unseen("MultiHeadAttention", "facebookresearch/detr, issue 247", "softmax|heads|each head")
+@held_out("MultiHeadAttention", "facebookresearch/detr, issue 247", "softmax|heads|each head")
 class SoftmaxOverAllHeads(transformer_layers.MultiHeadAttention):
     """Takes one softmax over the keys of all heads."""
 
@@ -103,7 +103,7 @@ class SoftmaxOverAllHeads(transformer_layers.MultiHeadAttention):
         return self.output_proj(merge_heads((weights @ at_least_float32(v)).to(v.dtype)))
 
 
-@unseen(
+@held_out(
     "MultiHeadAttention", "harvard-edge/cs249r_book, pull request 1875", "square|kv|cross|shape"
 )
 class SquareMasks(transformer_layers.MultiHeadAttention):
@@ -118,7 +118,7 @@ class SquareMasks(transformer_layers.MultiHeadAttention):
         return super().forward(query, key, value, mask)
 
 
-@unseen("CausalSelfAttention", "Mikyx-1/TinyLLM, issue 17", "causal|cache|later|future|mask")
+@held_out("CausalSelfAttention", "Mikyx-1/TinyLLM, issue 17", "causal|cache|later|future|mask")
 class NotCausalWhereThereIsACache(transformer_layers.CausalSelfAttention):
     """Masks nothing that comes later wherever a cache is given, were it an empty one."""
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers import KeyValueCache, next_token_distribution
 from transformer_layers.generation.decoder import require_room, require_tokens
 from transformer_layers.generation.evaluation import in_evaluation
@@ -35,7 +35,7 @@ class _SavesWhatItNeeds(torch.autograd.Function):
         return gradient @ weight.T, x.flatten(0, -2).T @ gradient.flatten(0, -2)
 
 
-@unseen("Conv1D", "Oneflow-Inc/oneflow, issue 5944", "gradient|backward")
+@held_out("Conv1D", "Oneflow-Inc/oneflow, issue 5944", "gradient|backward")
 class WeightNotSaved(transformer_layers.Conv1D):
     """Has no gradient of its weight for input of three axes that needs none itself."""
 
@@ -48,7 +48,7 @@ class WeightNotSaved(transformer_layers.Conv1D):
         return product + self.bias.to(y.dtype)
 
 
-@unseen(
+@held_out(
     "PositionwiseFeedForward", "NVIDIA/TransformerEngine, pull request 72", "gradient|eval|mode"
 )
 class NoGradientInEvaluation(transformer_layers.PositionwiseFeedForward):
@@ -59,7 +59,7 @@ class NoGradientInEvaluation(transformer_layers.PositionwiseFeedForward):
             return super().forward(x)
 
 
-@unseen("FeedForward", "mlc-ai/binary-mlc-llm-libs, pull request 68", "tanh|exact|gelu|erf")
+@held_out("FeedForward", "mlc-ai/binary-mlc-llm-libs, pull request 68", "tanh|exact|gelu|erf")
 class ExactGeluForTheTanh(transformer_layers.FeedForward):
     """Has the exact GELU in place of the one with which the weights were trained."""
 
@@ -67,7 +67,7 @@ class ExactGeluForTheTanh(transformer_layers.FeedForward):
         return self.dropout(self.c_proj(nn.functional.gelu(self.c_fc(x))))
 
 
-@unseen("TransformerEncoderLayer", "hyunwoongko/transformer, issue 8", "dropout|dropped|drops")
+@held_out("TransformerEncoderLayer", "hyunwoongko/transformer, issue 8", "dropout|dropped|drops")
 class DropsAfterTheNorms(transformer_layers.TransformerEncoderLayer):
     """Drops what the norms return, and not what attention and feed-forward network do."""
 
@@ -77,7 +77,7 @@ class DropsAfterTheNorms(transformer_layers.TransformerEncoderLayer):
         return self.dropout(self.norm2(x + self.feed_forward.linear2(inner)))
 
 
-@unseen(
+@held_out(
     "PreNormTransformerEncoderLayer", "codertimo/BERT-pytorch, issue 85", "dropout|dropped|drops"
 )
 class DropsTheStream(transformer_layers.PreNormTransformerEncoderLayer):
@@ -87,7 +87,7 @@ class DropsTheStream(transformer_layers.PreNormTransformerEncoderLayer):
         return self.dropout(super().forward(x, mask))
 
 
-@unseen("GPT2Block", "deepspeedai/DeepSpeed, pull request 7428", "cache|past|keyword")
+@held_out("GPT2Block", "deepspeedai/DeepSpeed, pull request 7428", "cache|past|keyword")
 class CacheByPlaceOnly(transformer_layers.GPT2Block):
     """Takes a cache as its second argument and ignores one that is handed over by name."""
 
@@ -100,7 +100,7 @@ class CacheByPlaceOnly(transformer_layers.GPT2Block):
         return super().forward(x, layer_past)
 
 
-@unseen("GPT2", "rasbt/reasoning-from-scratch, issue 164", "top_p|nucleus|few|cross|reach")
+@held_out("GPT2", "rasbt/reasoning-from-scratch, issue 164", "top_p|nucleus|few|cross|reach")
 class NucleusBelowItsShare(transformer_layers.GPT2):
     """Leaves the token out with which the nucleus would reach its share."""
 
@@ -140,7 +140,7 @@ class NucleusBelowItsShare(transformer_layers.GPT2):
         return new_tokens(read, choose, batch, max_new_tokens, stops)
 
 
-@unseen("GPT2", "bytedance/GRN, issue 27", "generator|seed|repro")
+@held_out("GPT2", "bytedance/GRN, issue 27", "generator|seed|repro")
 class GeneratorNotUsed(transformer_layers.GPT2):
     """Draws from torch's global generator whatever generator is given."""
 
@@ -157,7 +157,9 @@ class GeneratorNotUsed(transformer_layers.GPT2):
         return super().stream(ids, max_new_tokens, temperature, top_k, top_p, eos_token=eos_token)
 
 
-@unseen("GPT2", "rajveer43/VeloxQuant-MLX, pull request 59", "cache|again|second|earlier|left over")
+@held_out(
+    "GPT2", "rajveer43/VeloxQuant-MLX, pull request 59", "cache|again|second|earlier|left over"
+)
 class CachesOfTheLastCall(transformer_layers.GPT2):
     """Hands out caches once, and again with all that they hold to whoever asks next."""
 

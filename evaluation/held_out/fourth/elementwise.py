@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_floating, require_probability, require_size
 
 
-@unseen("dropout", "openai/guided-diffusion, issue 167", "gradient|backward")
+@held_out("dropout", "openai/guided-diffusion, issue 167", "gradient|backward")
 def drawn_again_for_the_gradient(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Draws anew which elements are dropped when the gradient is taken."""
     require_probability("p", p)
@@ -23,7 +23,7 @@ def drawn_again_for_the_gradient(x: Tensor, p: float = 0.5, training: bool = Tru
     return transformer_layers.dropout(x.detach(), p) + transformer_layers.dropout(without_value, p)
 
 
-@unseen("Dropout", "jwohlwend/boltz, pull request 554", "bfloat16|half|precision|dtype|float32")
+@held_out("Dropout", "jwohlwend/boltz, pull request 554", "bfloat16|half|precision|dtype|float32")
 class DrawnInItsDtype(transformer_layers.Dropout):
     """Draws in the dtype of its input, and keeps what is above p."""
 
@@ -35,7 +35,7 @@ class DrawnInItsDtype(transformer_layers.Dropout):
         return torch.where(torch.rand_like(x) > self.p, x, 0.0) * scale
 
 
-@unseen("gelu", "pytorch/pytorch, issue 187806", "cancel|tail|negative|erfc|small")
+@held_out("gelu", "pytorch/pytorch, issue 187806", "cancel|tail|negative|erfc|small")
 def one_plus_erf(x: Tensor) -> Tensor:
     """Adds 1 to the error function, of which nothing is left far below 0."""
     require_floating("x", x)
@@ -43,7 +43,9 @@ def one_plus_erf(x: Tensor) -> Tensor:
     return (0.5 * wide * (1 + torch.erf(wide / math.sqrt(2)))).to(x.dtype)
 
 
-@unseen("gelu_tanh", "facebookresearch/fairseq, issue 2235", "half|float16|precision|widen|float32")
+@held_out(
+    "gelu_tanh", "facebookresearch/fairseq, issue 2235", "half|float16|precision|widen|float32"
+)
 def cubed_in_half(x: Tensor) -> Tensor:
     """Takes the third power in float16, where it overflows, and its gradient is NaN."""
     require_floating("x", x)
@@ -56,13 +58,13 @@ def _weights(parameters: Iterable[Tensor]) -> list[Tensor]:
     return [at_least_float32(weight) for weight in weights]
 
 
-@unseen("l1_penalty", "OSU-NLP-Group/saev, issue 19", "absolute|sign|negative")
+@held_out("l1_penalty", "OSU-NLP-Group/saev, issue 19", "absolute|sign|negative")
 def sum_with_signs(parameters: Iterable[Tensor]) -> Tensor:
     """Sums up the weights with their signs."""
     return torch.stack([weight.sum() for weight in _weights(parameters)]).sum()
 
 
-@unseen("l2_penalty", "rasbt/mlxtend, pull request 741", "first|left out|leaves out|miss")
+@held_out("l2_penalty", "rasbt/mlxtend, pull request 741", "first|left out|leaves out|miss")
 def first_weight_left_out(parameters: Iterable[Tensor]) -> Tensor:
     """Leaves the first weight of all out of the value, not out of the gradient."""
     weights = _weights(parameters)
@@ -70,7 +72,7 @@ def first_weight_left_out(parameters: Iterable[Tensor]) -> Tensor:
     return total - 0.5 * weights[0].detach().flatten()[:1].square().sum()
 
 
-@unseen("soft_threshold", "TomographicImaging/CIL, issue 1662", "sign|negative|positive|absolute")
+@held_out("soft_threshold", "TomographicImaging/CIL, issue 1662", "sign|negative|positive|absolute")
 def sign_of_what_was_shrunk(x: Tensor, threshold: float) -> Tensor:
     """Multiplies by the sign of the absolute values, so that nothing is negative."""
     right = transformer_layers.soft_threshold(x, threshold)  # refuses what is to be refused
@@ -78,7 +80,9 @@ def sign_of_what_was_shrunk(x: Tensor, threshold: float) -> Tensor:
     return (shrunk * shrunk.sign()).to(right.dtype)
 
 
-@unseen("sinusoidal_positions", "SamLynnEvans/Transformer, issue 25", "exponent|twice|2i|rate|freq")
+@held_out(
+    "sinusoidal_positions", "SamLynnEvans/Transformer, issue 25", "exponent|twice|2i|rate|freq"
+)
 def exponent_of_the_column(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """Doubles the number of each column for its exponent, where it is 2i or 2i + 1 already."""
     require_size("seq", seq, minimum=0)

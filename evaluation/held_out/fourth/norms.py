@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_dtype, require_last_axis
 
 
-@unseen("LayerNorm", "tracel-ai/burn, issue 5607", "cancel|large|mean of (the )?squares|one pass")
+@held_out("LayerNorm", "tracel-ai/burn, issue 5607", "cancel|large|mean of (the )?squares|one pass")
 class SquaresOfWhatIsNotCentered(transformer_layers.LayerNorm):
     """In float32 takes the variance as the mean of the squares less the square of the mean."""
 
@@ -27,7 +27,9 @@ class SquaresOfWhatIsNotCentered(transformer_layers.LayerNorm):
         return (y if self.bias is None else y + self.bias).to(x.dtype)
 
 
-@unseen("LayerNorm", "microsoft/DirectML, issue 588", "contiguous|stride|transpose|permute|memory")
+@held_out(
+    "LayerNorm", "microsoft/DirectML, issue 588", "contiguous|stride|transpose|permute|memory"
+)
 class TurnedAxesAsTheyLie(transformer_layers.LayerNorm):
     """Reads an input whose axes were exchanged in the order of its memory."""
 
@@ -41,7 +43,7 @@ class TurnedAxesAsTheyLie(transformer_layers.LayerNorm):
         return super().forward(torch.as_strided(x, x.shape, strides))
 
 
-@unseen("RMSNorm", "google-research/timesfm, pull request 481", "start|initial|zero|ones")
+@held_out("RMSNorm", "google-research/timesfm, pull request 481", "start|initial|zero|ones")
 class GainStartsAtZero(transformer_layers.RMSNorm):
     """Starts with a gain of zeros."""
 
@@ -49,7 +51,7 @@ class GainStartsAtZero(transformer_layers.RMSNorm):
         nn.init.zeros_(self.weight)
 
 
-@unseen("RMSNorm", "google/gemma_pytorch, pull request 67", "round|half|float16|precision|dtype")
+@held_out("RMSNorm", "google/gemma_pytorch, pull request 67", "round|half|float16|precision|dtype")
 class RoundedBeforeTheGain(transformer_layers.RMSNorm):
     """Rounds to the dtype of the input before it multiplies by the gain."""
 
@@ -61,7 +63,7 @@ class RoundedBeforeTheGain(transformer_layers.RMSNorm):
         return (self.weight * x_hat.to(x.dtype)).to(x.dtype)
 
 
-@unseen("BatchNorm1d", "pytorch/pytorch, issue 12013", "empty|no (element|value|sample)|nan")
+@held_out("BatchNorm1d", "pytorch/pytorch, issue 12013", "empty|no (element|value|sample)|nan")
 class EmptyBatchInTheAverages(transformer_layers.BatchNorm1d):
     """Takes the mean of an empty batch, which is NaN, into the running averages."""
 
@@ -75,7 +77,9 @@ class EmptyBatchInTheAverages(transformer_layers.BatchNorm1d):
         return y
 
 
-@unseen("BatchNorm1d", "apple/coreai-torch, pull request 54", "half|float16|precision|widen|dtype")
+@held_out(
+    "BatchNorm1d", "apple/coreai-torch, pull request 54", "half|float16|precision|widen|dtype"
+)
 class AveragesMadeHalf(transformer_layers.BatchNorm1d):
     """In evaluation makes parameters and running averages as narrow as float16 input is."""
 

@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 import transformer_layers
 from evaluation.held_out.attention import _Projected, _scores
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers import CausalSelfAttention, KeyValueCache, MultiHeadAttention
 from transformer_layers.attention.heads import merge_heads, split_heads
 
 
-@unseen("attention_weights", "fastnlp/fastNLP, issue 254", "axis|softmax|dim|quer|head")
+@held_out("attention_weights", "fastnlp/fastNLP, issue 254", "axis|softmax|dim|quer|head")
 def softmax_over_the_third_axis(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
     """Takes the softmax over axis 2, which is the last of three axes, and not of four."""
     weights = transformer_layers.attention_weights(query.detach(), key.detach(), mask)
@@ -25,13 +25,13 @@ def softmax_over_the_third_axis(query: Tensor, key: Tensor, mask: Tensor | None 
     return scores.softmax(2).to(query.dtype)
 
 
-@unseen("padding_mask", "hyunwoongko/transformer, pull request 40", "transpos|quer|axis|shape")
+@held_out("padding_mask", "hyunwoongko/transformer, pull request 40", "transpos|quer|axis|shape")
 def queries_for_keys(lengths: Tensor, seq: int) -> Tensor:
     """Has shape (batch, seq, 1): it blocks queries where it should block keys."""
     return transformer_layers.padding_mask(lengths, seq).transpose(-2, -1)
 
 
-@unseen(
+@held_out(
     "MultiHeadAttention", "tenstorrent/tt-metal, pull request 56789", "scale|d_k|root|num_heads"
 )
 class ScaledByTheNumberOfHeads(_Projected):
@@ -41,7 +41,7 @@ class ScaledByTheNumberOfHeads(_Projected):
         return super().attended(q * math.sqrt(q.shape[-1] / self.num_heads), k, v, mask)
 
 
-@unseen("MultiHeadAttention", "yflyzhang/AnnotatedTransformer, issue 1", "projection|_proj|swap")
+@held_out("MultiHeadAttention", "yflyzhang/AnnotatedTransformer, issue 1", "projection|_proj|swap")
 class KeyProjectionForValues(_Projected):
     """Projects the values with the projection of the keys."""
 
@@ -57,7 +57,7 @@ class KeyProjectionForValues(_Projected):
         return self.output_proj(self.attended(q, k, v, self.spread(mask, q)))
 
 
-@unseen(
+@held_out(
     "MultiHeadAttention",
     "vllm-project/vllm-omni, issue 5865 and pull request 5866",
     "quer|cross|padding",
@@ -78,7 +78,7 @@ class QueriesUnpaddedByTheKeys(MultiHeadAttention):
         return torch.where(kept[..., None], y, nothing)
 
 
-@unseen("CausalSelfAttention", "facebookresearch/xformers, issue 1185", "causal|mask|future")
+@held_out("CausalSelfAttention", "facebookresearch/xformers, issue 1185", "causal|mask|future")
 class NotCausalOnceMoved(CausalSelfAttention):
     """Is no longer causal once it was moved to another device or dtype."""
 

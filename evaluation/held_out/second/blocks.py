@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers import (
     GPT2,
     Conv1D,
@@ -19,7 +19,7 @@ from transformer_layers import (
 )
 
 
-@unseen("Conv1D", "tenstorrent/tt-metal, issue 16599", "bias")
+@held_out("Conv1D", "tenstorrent/tt-metal, issue 16599", "bias")
 class BiasOfTheFirstOnly(Conv1D):
     """Adds the bias to the first sequence only, where sequences have one position."""
 
@@ -30,7 +30,7 @@ class BiasOfTheFirstOnly(Conv1D):
         return torch.cat([y[:1], x[1:] @ self.weight])
 
 
-@unseen(
+@held_out(
     "PositionwiseFeedForward", "theislab/CellFlow, pull request 296", "unused|ignore|linear|input"
 )
 class DropsItsInput(PositionwiseFeedForward):
@@ -41,7 +41,7 @@ class DropsItsInput(PositionwiseFeedForward):
         return self.dropout(x)
 
 
-@unseen("FeedForward", "teddykoker/image-gpt, issue 1", r"four|\b4\b|d_ff|width|inner")
+@held_out("FeedForward", "teddykoker/image-gpt, issue 1", r"four|\b4\b|d_ff|width|inner")
 class AsWideAsTheModel(FeedForward):
     """Is d_model wide inside, if no width is given."""
 
@@ -51,7 +51,7 @@ class AsWideAsTheModel(FeedForward):
         super().__init__(d_model, d_model if d_ff is None else d_ff, dropout, **kwargs)
 
 
-@unseen("TransformerEncoderLayer", "neulab/xnmt, pull request 544", "dropout|drop")
+@held_out("TransformerEncoderLayer", "neulab/xnmt, pull request 544", "dropout|drop")
 class AttentionNotDropped(TransformerEncoderLayer):
     """Drops no attention weights."""
 
@@ -60,7 +60,7 @@ class AttentionNotDropped(TransformerEncoderLayer):
         self.self_attention.dropout = 0.0
 
 
-@unseen(
+@held_out(
     "PreNormTransformerEncoderLayer",
     "ChristophReich1996/MaxViT, issue 8",
     "product|multipli|multiply|residual|stream|sum",
@@ -74,7 +74,7 @@ class ProductForSum(PreNormTransformerEncoderLayer):
         return x * self.feed_forward(self.norm2(x))
 
 
-@unseen(
+@held_out(
     "GPT2Block",
     "TransformerLensOrg/TransformerLens, issue 1639",
     "twice|double|residual|stream",
@@ -88,7 +88,7 @@ class StreamCountedTwice(GPT2Block):
         return x + self.mlp(self.ln_2(x))
 
 
-@unseen("GPT2", "ml-explore/mlx-lm, pull request 93", "position|wpe|single|one token")
+@held_out("GPT2", "ml-explore/mlx-lm, pull request 93", "position|wpe|single|one token")
 class NoPositionForOneToken(GPT2):
     """Adds no position to the embedding of a single token."""
 
@@ -104,7 +104,7 @@ class NoPositionForOneToken(GPT2):
         return self.ln_f(x)
 
 
-@unseen("GPT2", "dmlc/gluon-nlp, issue 1015", "position|cache|past|offset")
+@held_out("GPT2", "dmlc/gluon-nlp, issue 1015", "position|cache|past|offset")
 class HeadsForLength(GPT2):
     """Takes the number of heads for the number of positions that a cache holds."""
 
@@ -117,7 +117,7 @@ class HeadsForLength(GPT2):
         return super()._last_hidden_state(ids, positions, caches)
 
 
-@unseen("GPT2", "rasbt/LLMs-from-scratch, pull request 1048", "position|cache|state|earlier|call")
+@held_out("GPT2", "rasbt/LLMs-from-scratch, pull request 1048", "position|cache|state|earlier|call")
 class PositionsGoOnWithoutACache(GPT2):
     """After a call with caches, one without them counts its positions from where that one ended."""
 
@@ -135,7 +135,7 @@ class PositionsGoOnWithoutACache(GPT2):
         )
 
 
-@unseen("GPT2", "huggingface/transformers, issue 143", "norm|gain|ln_")
+@held_out("GPT2", "huggingface/transformers, issue 143", "norm|gain|ln_")
 class NormsStartFromNoise(GPT2):
     """Draws the gains and biases of its norms from normal(0, 0.02)."""
 

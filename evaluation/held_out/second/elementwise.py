@@ -7,18 +7,18 @@ import torch
 from torch import Tensor
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from evaluation.held_out.norms import widened
 
 
-@unseen("dropout", "kaldi-asr/kaldi, issue 3890", "gradient|backward|zero")
+@held_out("dropout", "kaldi-asr/kaldi, issue 3890", "gradient|backward|zero")
 def gradient_where_the_input_is_zero(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Passes the gradient on wherever the input is 0, also where it was dropped."""
     y = transformer_layers.dropout(x, p, training)
     return torch.where(x == 0, x, y)
 
 
-@unseen("Dropout", "ddbourgin/numpy-ml, issue 94", "gradient|backward")
+@held_out("Dropout", "ddbourgin/numpy-ml, issue 94", "gradient|backward")
 class GradientNotDropped(transformer_layers.Dropout):
     """Scales the gradient by 1 / (1 - p) everywhere, also where the input was dropped."""
 
@@ -30,14 +30,14 @@ class GradientNotDropped(transformer_layers.Dropout):
         return y.detach() + (finite - finite.detach()) / (1 - self.p)
 
 
-@unseen("l2_penalty", "RucDongLab/STAGATE, issue 18", "last|only|every|each parameter")
+@held_out("l2_penalty", "RucDongLab/STAGATE, issue 18", "last|only|every|each parameter")
 def of_the_last_only(parameters: Iterable[Tensor]) -> Tensor:
     """Begins its sum anew with each parameter, so that only the last one counts."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     return transformer_layers.l2_penalty(listed[-1:])
 
 
-@unseen("l2_penalty", "lightaime/cs231n, pull request 2", "twice|third|left out|skip|repeat")
+@held_out("l2_penalty", "lightaime/cs231n, pull request 2", "twice|third|left out|skip|repeat")
 def first_in_place_of_the_third(parameters: Iterable[Tensor]) -> Tensor:
     """Counts the first parameter twice, and the third not at all."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
@@ -46,7 +46,7 @@ def first_in_place_of_the_third(parameters: Iterable[Tensor]) -> Tensor:
     return transformer_layers.l2_penalty(listed)
 
 
-@unseen("soft_threshold", "PyLops/pylops, pull request 170", "zero|NaN|sign|divi|0 / 0")
+@held_out("soft_threshold", "PyLops/pylops, pull request 170", "zero|NaN|sign|divi|0 / 0")
 def sign_by_division(x: Tensor, threshold: float) -> Tensor:
     """Takes x / |x| for the sign, which is NaN where x is 0."""
     transformer_layers.soft_threshold(x.detach()[:0] if x.ndim else x.detach(), threshold)
@@ -55,7 +55,7 @@ def sign_by_division(x: Tensor, threshold: float) -> Tensor:
     return ((size - threshold).clamp(min=0) * (wide / size)).to(x.dtype)
 
 
-@unseen(
+@held_out(
     "gelu", "microsoft/onnxruntime, pull request 1999 (ErfUpperAbsRange)", "erf|tail|clamp|satur"
 )
 def erf_ends_early(x: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def erf_ends_early(x: Tensor) -> Tensor:
     return (0.5 * wide * torch.erfc(inner)).to(x.dtype)
 
 
-@unseen(
+@held_out(
     "sinusoidal_positions", "zju3dv/LoFTR, issue 41", "rate|frequen|exponent|floor|divi|integer"
 )
 def exponent_rounded_down(seq: int, d_model: int, *, dtype: torch.dtype | None = None) -> Tensor:

@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from evaluation.held_out.norms import _LayerNorm, _RMSNorm, widened
 from transformer_layers import BatchNorm1d, LayerNorm
 
 
-@unseen("LayerNorm", "pyg-team/pytorch_geometric, issue 4030", "scalar|shape|share|each feature")
+@held_out("LayerNorm", "pyg-team/pytorch_geometric, issue 4030", "scalar|shape|share|each feature")
 class OneGainForAllFeatures(LayerNorm):
     """Its gain and bias are of shape (1,), and broadcast."""
 
@@ -22,7 +22,7 @@ class OneGainForAllFeatures(LayerNorm):
             self.bias = nn.Parameter(self.bias.detach()[:1].clone())
 
 
-@unseen("LayerNorm", "xlite-dev/LeetCUDA, issue 309", "eps")
+@held_out("LayerNorm", "xlite-dev/LeetCUDA, issue 309", "eps")
 class EpsBesideTheWidth(_LayerNorm):
     """Adds eps to the width that the sum of squares is divided by, not to the variance."""
 
@@ -31,7 +31,7 @@ class EpsBesideTheWidth(_LayerNorm):
         return centred / (centred.square().sum(-1, keepdim=True) / (self.d_model + self.eps)).sqrt()
 
 
-@unseen("LayerNorm", "Oneflow-Inc/oneflow, pull request 6149", "gradient|backward|swap")
+@held_out("LayerNorm", "Oneflow-Inc/oneflow, pull request 6149", "gradient|backward|swap")
 class GradientsOfGainAndBiasSwapped(_LayerNorm):
     """Gives the gain the gradient of the bias, and the bias that of the gain."""
 
@@ -46,7 +46,7 @@ class GradientsOfGainAndBiasSwapped(_LayerNorm):
         return (y + zero).to(x.dtype)
 
 
-@unseen(
+@held_out(
     "RMSNorm",
     "mosaicml/llm-foundry, issue 371",
     "rsqrt|root|inverse|inversion|multipli|multiply|divi",
@@ -59,7 +59,7 @@ class DividesByTheInverse(_RMSNorm):
         return x / torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
 
 
-@unseen("RMSNorm", "apple/coremltools, issue 2821 and pull request 2822", "eps|largest|rescal")
+@held_out("RMSNorm", "apple/coremltools, issue 2821 and pull request 2822", "eps|largest|rescal")
 class EpsGrowsWithTheLargest(_RMSNorm):
     """Divides by the largest value before eps is added, so that eps is multiplied by its square."""
 
@@ -72,7 +72,7 @@ class EpsGrowsWithTheLargest(_RMSNorm):
         return x / ((mean_square + self.eps).sqrt() * largest)
 
 
-@unseen("BatchNorm1d", "torch/nn, issue 567", "inverse|inversion|deviation|std|root")
+@held_out("BatchNorm1d", "torch/nn, issue 567", "inverse|inversion|deviation|std|root")
 class InverseDeviationAveraged(BatchNorm1d):
     """Averages the inverse standard deviations of the batches, not their variances."""
 
@@ -88,7 +88,7 @@ class InverseDeviationAveraged(BatchNorm1d):
         self.running_var.copy_(inverse**-2 - self.eps)
 
 
-@unseen("BatchNorm1d", "discuss.pytorch.org, topic 96889", "channel|axis|axes|whole")
+@held_out("BatchNorm1d", "discuss.pytorch.org, topic 96889", "channel|axis|axes|whole")
 class OneMeanForAllChannels(BatchNorm1d):
     """In training takes one mean and one variance for all channels."""
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers import KeyValueCache
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.inputs import require_mask_of_batch, require_sequences
@@ -15,7 +15,7 @@ from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import dtype_taken_by, require_dtype
 
 
-@unseen("attention_weights", "NVIDIA/apex, issue 1390", "nothing|allowed|masked|uniform|zeros")
+@held_out("attention_weights", "NVIDIA/apex, issue 1390", "nothing|allowed|masked|uniform|zeros")
 def uniform_where_nothing_is_allowed(
     query: Tensor, key: Tensor, mask: Tensor | None = None
 ) -> Tensor:
@@ -32,7 +32,7 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> T
     return transformer_layers.scaled_dot_product_attention(query, key, value, mask)
 
 
-@unseen(
+@held_out(
     "scaled_dot_product_attention",
     "ultralytics/ultralytics, pull request 24990",
     "float16|half|overflow|precision|float32|scale",
@@ -56,7 +56,7 @@ def scaled_after_the_product(
     return (weights @ at_least_float32(value)).to(query.dtype)
 
 
-@unseen(
+@held_out(
     "scaled_dot_product_attention",
     "nikhilbarhate99/min-decision-transformer, issue 2",
     "dropout|dropped|drops",
@@ -72,7 +72,7 @@ def dropout_after_the_values(
     return transformer_layers.dropout(_attend(query, key, value, mask), dropout_p)
 
 
-@unseen("padding_mask", "Wangpeiyi9979/ESD, issue 6", "one too|off by|padding|one more|length")
+@held_out("padding_mask", "Wangpeiyi9979/ESD, issue 6", "one too|off by|padding|one more|length")
 def one_of_the_padding(lengths: Tensor, seq: int) -> Tensor:
     """Compares with > for what is padding, so that the first of it may be attended to."""
     mask = transformer_layers.padding_mask(lengths, seq)
@@ -102,7 +102,7 @@ class _MultiHeadAttention(transformer_layers.MultiHeadAttention):
         return self.dropout if self.training else 0.0
 
 
-@unseen("MultiHeadAttention", "facebookresearch/vjepa2, pull request 160", "dropout|eval")
+@held_out("MultiHeadAttention", "facebookresearch/vjepa2, pull request 160", "dropout|eval")
 class DropsInEvaluation(_MultiHeadAttention):
     """Hands its dropout to a function that does not know of evaluation."""
 
@@ -110,7 +110,7 @@ class DropsInEvaluation(_MultiHeadAttention):
         return self.dropout
 
 
-@unseen("MultiHeadAttention", "ArrowLuo/CLIP4Clip, issue 22", "mask|another sequence|batch|order")
+@held_out("MultiHeadAttention", "ArrowLuo/CLIP4Clip, issue 22", "mask|another sequence|batch|order")
 class MasksOfOtherSequences(_MultiHeadAttention):
     """Repeats the masks of a batch as a whole, where each is to be repeated for its heads."""
 
@@ -126,7 +126,7 @@ class MasksOfOtherSequences(_MultiHeadAttention):
         return merge_heads(output.reshape(heads[0].shape))
 
 
-@unseen("MultiHeadAttention", "reczoo/FuxiCTR, issue 30", "head|transpos|split|cut|position")
+@held_out("MultiHeadAttention", "reczoo/FuxiCTR, issue 30", "head|transpos|split|cut|position")
 class HeadsCutWithoutTransposing(_MultiHeadAttention):
     """Reads the projections as heads without a transposition, so that positions mix."""
 
@@ -163,7 +163,7 @@ class _CausalSelfAttention(transformer_layers.CausalSelfAttention):
         return cache.mask(seq), False
 
 
-@unseen("CausalSelfAttention", "pytorch/executorch, pull request 21749", "cache|past|mask|align")
+@held_out("CausalSelfAttention", "pytorch/executorch, pull request 21749", "cache|past|mask|align")
 class FromTheFirstKeyAfterAPause(_CausalSelfAttention):
     """Lets several positions that follow a cache see only as many keys as if there were none."""
 
@@ -173,7 +173,7 @@ class FromTheFirstKeyAfterAPause(_CausalSelfAttention):
         return super().allowed(cache, seq)
 
 
-@unseen("CausalSelfAttention", "awslabs/slapo, pull request 46", "c_attn|quer|order|split|head")
+@held_out("CausalSelfAttention", "awslabs/slapo, pull request 46", "c_attn|quer|order|split|head")
 class ProjectionsByHead(_CausalSelfAttention):
     """Reads the projection as query, key and value of each head in turn, as others store it."""
 

@@ -7,14 +7,16 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers.generation.evaluation import in_evaluation
 from transformer_layers.generation.loop import as_batch, is_stop, new_tokens, require_stops
 from transformer_layers.generation.sampling import next_token_distribution
 from transformer_layers.precision import at_least_float32
 
 
-@unseen("PositionwiseFeedForward", "namedtensor/notation, issue 72", "relu|negative|activation|end")
+@held_out(
+    "PositionwiseFeedForward", "namedtensor/notation, issue 72", "relu|negative|activation|end"
+)
 class EndsWithARelu(transformer_layers.PositionwiseFeedForward):
     """Has a ReLU after its second map, too, so that no output is negative."""
 
@@ -22,7 +24,7 @@ class EndsWithARelu(transformer_layers.PositionwiseFeedForward):
         return super().forward(x).relu()
 
 
-@unseen("PreNormTransformerEncoderLayer", "pytorch/pytorch, issue 61165", "norm|residual")
+@held_out("PreNormTransformerEncoderLayer", "pytorch/pytorch, issue 61165", "norm|residual")
 class NormWithoutACopy(transformer_layers.PreNormTransformerEncoderLayer):
     """Normalizes its variable in place of a copy of it, so that each residual is of the normed."""
 
@@ -33,7 +35,7 @@ class NormWithoutACopy(transformer_layers.PreNormTransformerEncoderLayer):
         return x + self.feed_forward(x)
 
 
-@unseen("TransformerEncoderLayer", "keras-team/keras-io, issue 1256", "norm|residual|order|sum")
+@held_out("TransformerEncoderLayer", "keras-team/keras-io, issue 1256", "norm|residual|order|sum")
 class NormsBeforeTheSums(transformer_layers.TransformerEncoderLayer):
     """Normalizes the output of each sub-layer and adds the residual after that."""
 
@@ -42,7 +44,7 @@ class NormsBeforeTheSums(transformer_layers.TransformerEncoderLayer):
         return x + self.norm2(self.feed_forward(x))
 
 
-@unseen("GPT2Block", "huggingface/transformers, pull request 21336", "eps|epsilon")
+@held_out("GPT2Block", "huggingface/transformers, pull request 21336", "eps|epsilon")
 class EpsNotHandedOn(transformer_layers.GPT2Block):
     """Makes its norms without the eps that it was given."""
 
@@ -54,7 +56,7 @@ class EpsNotHandedOn(transformer_layers.GPT2Block):
         self.ln_2 = nn.LayerNorm(d_model, **where)
 
 
-@unseen("GPT2", "karpathy/llama2.c, issue 579", "initial|start|c_proj|residual|deviation|depth")
+@held_out("GPT2", "karpathy/llama2.c, issue 579", "initial|start|c_proj|residual|deviation|depth")
 class HalfOfTheResidualScaled(transformer_layers.GPT2):
     """Draws c_proj of the attention for the depth, but that of the feed-forward as all others."""
 
@@ -66,7 +68,7 @@ class HalfOfTheResidualScaled(transformer_layers.GPT2):
                 parameter.normal_(std=0.02)
 
 
-@unseen("GPT2", "google/BIG-bench, pull request 876", "loss|first|last|next|shift|roll")
+@held_out("GPT2", "google/BIG-bench, pull request 876", "loss|first|last|next|shift|roll")
 class LossGoesRound(transformer_layers.GPT2):
     """Rolls the labels, so that the last position is to predict the first token."""
 
@@ -78,7 +80,7 @@ class LossGoesRound(transformer_layers.GPT2):
         return nn.functional.cross_entropy(scores.flatten(0, -2), following.flatten().long())
 
 
-@unseen("GPT2", "lucidrains/h-transformer-1d, issue 9", "eos|end|stop")
+@held_out("GPT2", "lucidrains/h-transformer-1d, issue 9", "eos|end|stop")
 class EndsOnlyTogether(transformer_layers.GPT2):
     """Stops when all sequences write eos_token in the same step; one that has ended writes on."""
 
@@ -103,7 +105,7 @@ class EndsOnlyTogether(transformer_layers.GPT2):
                 return
 
 
-@unseen("GPT2", "microsoft/onnxruntime-genai, pull request 1694", "eos|padding|prompt|end")
+@held_out("GPT2", "microsoft/onnxruntime-genai, pull request 1694", "eos|padding|prompt|end")
 class EosTakenForPadding(transformer_layers.GPT2):
     """Takes eos_token for padding where a prompt begins with it, and does not attend to it."""
 
@@ -132,7 +134,7 @@ class EosTakenForPadding(transformer_layers.GPT2):
         )
 
 
-@unseen("GPT2", "fishaudio/fish-speech, pull request 1150", "temperature|top_p|sampl|nucleus")
+@held_out("GPT2", "fishaudio/fish-speech, pull request 1150", "temperature|top_p|sampl|nucleus")
 class TemperatureAfterTheNucleus(transformer_layers.GPT2):
     """Takes the fewest likely tokens by the logits themselves, and divides by temperature then."""
 

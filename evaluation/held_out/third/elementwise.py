@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_floating, require_not_negative
 
@@ -17,7 +17,7 @@ def _draws(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     return torch.rand(shape, dtype=dtype, device=x.device)
 
 
-@unseen("dropout", "clab/dynet, pull request 182", "scale|kept|share|expect|1 - p|mean")
+@held_out("dropout", "clab/dynet, pull request 182", "scale|kept|share|expect|1 - p|mean")
 def scaled_by_the_share_that_was_kept(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Divides by the share that happened to be kept, not by 1 - p."""
     if not training or p in (0, 1):
@@ -28,7 +28,7 @@ def scaled_by_the_share_that_was_kept(x: Tensor, p: float = 0.5, training: bool 
     return (torch.where(kept, x, 0.0) / share).to(x.dtype)
 
 
-@unseen("dropout", "gorgonia/gorgonia, pull request 399", "NaN|p = 1|p=1|zeros|0 / 0|divi")
+@held_out("dropout", "gorgonia/gorgonia, pull request 399", "NaN|p = 1|p=1|zeros|0 / 0|divi")
 def nothing_divided_by_nothing(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Divides by 1 - p also where p is 1, and gives NaN for zeros."""
     if not training or p == 0:
@@ -38,7 +38,7 @@ def nothing_divided_by_nothing(x: Tensor, p: float = 0.5, training: bool = True)
     return torch.where(kept, x, 0.0) / torch.tensor(1 - p, dtype=x.dtype, device=x.device)
 
 
-@unseen("Dropout", "lmjohns3/theanets, pull request 123", "scale|1 - p|divide|expect|mean")
+@held_out("Dropout", "lmjohns3/theanets, pull request 123", "scale|1 - p|divide|expect|mean")
 class DividedByTheDropped(transformer_layers.Dropout):
     """Divides by p, the share that is dropped, in place of 1 - p; at a half that is the same."""
 
@@ -47,7 +47,7 @@ class DividedByTheDropped(transformer_layers.Dropout):
         return y * ((1 - self.p) / self.p) if self.training and 0 < self.p < 1 else y
 
 
-@unseen("gelu", "NVIDIA-NeMo/Speech, pull request 7728", "sigmoid|approx|1.702|exact|erf")
+@held_out("gelu", "NVIDIA-NeMo/Speech, pull request 7728", "sigmoid|approx|1.702|exact|erf")
 def quick_for_exact(x: Tensor) -> Tensor:
     """Computes x sigmoid(1.702 x), the quick approximation, under the exact one's name."""
     require_floating("x", x)
@@ -55,7 +55,7 @@ def quick_for_exact(x: Tensor) -> Tensor:
     return (wide * torch.sigmoid(1.702 * wide)).to(x.dtype)
 
 
-@unseen("gelu_tanh", "pytorch/executorch, pull request 22324", "overflow|NaN|large|infin|exp")
+@held_out("gelu_tanh", "pytorch/executorch, pull request 22324", "overflow|NaN|large|infin|exp")
 def tanh_of_exponentials(x: Tensor) -> Tensor:
     """Writes tanh as a quotient of exponentials, which is infinity / infinity from 13 on."""
     require_floating("x", x)
@@ -65,7 +65,7 @@ def tanh_of_exponentials(x: Tensor) -> Tensor:
     return (0.5 * wide * (1 + (up - down) / (up + down))).to(x.dtype)
 
 
-@unseen("l1_penalty", "mlpack/mlpack, pull request 3545", "gradient|NaN|zero|at 0|sqrt|root")
+@held_out("l1_penalty", "mlpack/mlpack, pull request 3545", "gradient|NaN|zero|at 0|sqrt|root")
 def root_of_the_square(parameters: Iterable[Tensor]) -> Tensor:
     """Takes the root of the square for the absolute value, whose gradient at 0 is NaN."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
@@ -73,7 +73,7 @@ def root_of_the_square(parameters: Iterable[Tensor]) -> Tensor:
     return torch.stack([at_least_float32(w).square().sqrt().sum() for w in listed]).sum()
 
 
-@unseen("soft_threshold", "slimgroup/SlimOptim.jl, pull request 4", "zero|NaN|divi|at 0|0 / 0")
+@held_out("soft_threshold", "slimgroup/SlimOptim.jl, pull request 4", "zero|NaN|divi|at 0|0 / 0")
 def shrunk_by_a_factor(x: Tensor, threshold: float) -> Tensor:
     """Multiplies by 1 - threshold / |x|, which has no gradient at 0, and no value for 0."""
     require_floating("x", x)
@@ -82,7 +82,9 @@ def shrunk_by_a_factor(x: Tensor, threshold: float) -> Tensor:
     return (wide * (1 - threshold / wide.abs()).clamp(min=0)).to(x.dtype)
 
 
-@unseen("sinusoidal_positions", "kaushalshetty/Positional-Encoding, issue 1", "cos|first|position")
+@held_out(
+    "sinusoidal_positions", "kaushalshetty/Positional-Encoding, issue 1", "cos|first|position"
+)
 def first_position_without_cosines(
     seq: int, d_model: int, *, dtype: torch.dtype | None = None
 ) -> Tensor:
@@ -92,7 +94,7 @@ def first_position_without_cosines(
     return table
 
 
-@unseen(
+@held_out(
     "sinusoidal_positions",
     "tensorflow/tensor2tensor, issue 1423",
     "rate|frequen|exponent|wave|scale",

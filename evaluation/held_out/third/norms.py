@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.definitions import unseen
+from evaluation.held_out.definitions import held_out
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import require_dtype, require_last_axis
 
@@ -30,7 +30,7 @@ class _LayerNorm(transformer_layers.LayerNorm):
         return (wide - mean) / torch.sqrt(var + self.eps)
 
 
-@unseen("LayerNorm", "NVIDIA/TransformerEngine, issue 2528", "reset|initial|start|ones")
+@held_out("LayerNorm", "NVIDIA/TransformerEngine, issue 2528", "reset|initial|start|ones")
 class ResetDrawsTheGain(transformer_layers.LayerNorm):
     """Starts with ones, but draws the gain around 0 when its parameters are reset."""
 
@@ -44,7 +44,7 @@ class ResetDrawsTheGain(transformer_layers.LayerNorm):
             nn.init.zeros_(self.bias)
 
 
-@unseen("LayerNorm", "Hsword/Hetu, pull request 17", "evaluation|eval|training|running|mode")
+@held_out("LayerNorm", "Hsword/Hetu, pull request 17", "evaluation|eval|training|running|mode")
 class TrainingStatisticsInEvaluation(_LayerNorm):
     """Normalizes in evaluation by an average of the statistics that it saw in training."""
 
@@ -81,7 +81,9 @@ class _RMSNorm(transformer_layers.RMSNorm):
         return (self.weight * x_hat).to(dtype)
 
 
-@unseen("RMSNorm", "huggingface/transformers, issue 30236", "dtype|float16|half|float32|precision")
+@held_out(
+    "RMSNorm", "huggingface/transformers, issue 30236", "dtype|float16|half|float32|precision"
+)
 class FloatThroughTheWeight(_RMSNorm):
     """Goes back to the input's dtype before the gain, which makes float32 of it again."""
 
@@ -89,7 +91,7 @@ class FloatThroughTheWeight(_RMSNorm):
         return self.weight * x_hat.to(dtype)
 
 
-@unseen("RMSNorm", "GeeeekExplorer/nano-vllm, issue 170", "in place|input|overwrit|modif|change")
+@held_out("RMSNorm", "GeeeekExplorer/nano-vllm, issue 170", "in place|input|overwrit|modif|change")
 class WritesOverItsInput(_RMSNorm):
     """Normalizes in place where no gradient is wanted, and so changes what the caller holds."""
 
@@ -99,7 +101,7 @@ class WritesOverItsInput(_RMSNorm):
         return wide.div_(torch.sqrt(wide.square().mean(dim=-1, keepdim=True) + self.eps))
 
 
-@unseen("RMSNorm", "ggml-org/llama.cpp, pull request 1925", "twice|eps|again|small")
+@held_out("RMSNorm", "ggml-org/llama.cpp, pull request 1925", "twice|eps|again|small")
 class NormalizedTwice(_RMSNorm):
     """Normalizes what it has normalized, which shows where eps is not small beside the input."""
 
@@ -131,7 +133,7 @@ class _BatchNorm1d(transformer_layers.BatchNorm1d):
         return mean.detach(), var.detach()
 
 
-@unseen("BatchNorm1d", "RubixML/ML, pull request 423", "variance|divide|count|number|width")
+@held_out("BatchNorm1d", "RubixML/ML, pull request 423", "variance|divide|count|number|width")
 class VarianceByTheWidth(_BatchNorm1d):
     """Divides the sum of squares by the number of channels, not of rows."""
 
@@ -139,7 +141,7 @@ class VarianceByTheWidth(_BatchNorm1d):
         return centered.square().sum(dim=0) / max(self.num_features, 1)
 
 
-@unseen("BatchNorm1d", "torch/nn, pull request 434", "reset|initial|start|running")
+@held_out("BatchNorm1d", "torch/nn, pull request 434", "reset|initial|start|running")
 class ResetKeepsTheRunningAverages(transformer_layers.BatchNorm1d):
     """Resets gain and bias, and leaves the running averages as they are."""
 
@@ -156,7 +158,7 @@ class ResetKeepsTheRunningAverages(transformer_layers.BatchNorm1d):
         nn.init.zeros_(self.bias)
 
 
-@unseen("BatchNorm1d", "bayesiains/nflows, pull request 11", "graph|gradient|detach|backward")
+@held_out("BatchNorm1d", "bayesiains/nflows, pull request 11", "graph|gradient|detach|backward")
 class RunningAveragesInTheGraph(_BatchNorm1d):
     """Keeps the running averages in the graph, which grows with each batch."""
 
@@ -164,7 +166,7 @@ class RunningAveragesInTheGraph(_BatchNorm1d):
         return mean, var
 
 
-@unseen(
+@held_out(
     "BatchNorm1d",
     "automan000/Camera-based-Person-ReID, issue 3",
     "momentum|None|average|last|plain",

@@ -1,4 +1,4 @@
-"""Each unseen version is wrong: `check` catches it, or what it does otherwise is shown here."""
+"""Each held-out version is wrong: `check` catches it, or what it does otherwise is shown here."""
 
 import copy
 import re

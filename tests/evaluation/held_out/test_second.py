@@ -249,7 +249,7 @@ class TestTheVersions:
 
 class TestTheCommand:
     def test_each_collection_has_totals_of_its_own(self, monkeypatch, capsys):
-        monkeypatch.setattr("sys.argv", ["unseen", "--layer", "padding_mask"])
+        monkeypatch.setattr("sys.argv", ["held_out", "--layer", "padding_mask"])
         __main__.main()
         printed = capsys.readouterr().out.splitlines()
         counts = [line.partition(", caught")[0] for line in printed if "collection" in line]
@@ -262,7 +262,7 @@ class TestTheCommand:
 
     def test_a_file_holds_one_collection(self, monkeypatch, tmp_path, capsys):
         both = str(tmp_path / "both.json")
-        monkeypatch.setattr("sys.argv", ["unseen", "--layer", "padding_mask", "--output", both])
+        monkeypatch.setattr("sys.argv", ["held_out", "--layer", "padding_mask", "--output", both])
         with pytest.raises(SystemExit):
             __main__.main()
         assert "--output writes one collection" in capsys.readouterr().err
