@@ -56,7 +56,7 @@ check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/codespell
 
 quick: check ## format, lint, types, spelling, and the tests of the layers: a few minutes
-	$(BIN)/python -m pytest --numprocesses auto $(foreach package,agreement layer_checks transformer_layers transformer_training,src/$(package) tests/$(package))
+	$(BIN)/python -m pytest --numprocesses auto $(foreach package,layer_checks transformer_layers transformer_training,src/$(package) tests/$(package))
 
 wheels: $(VENV)/installed ## build both distributions and try each by itself (newest: VERSIONS=newest)
 	@echo "== Building the wheels, and trying each in an empty environment"

@@ -77,7 +77,7 @@ def path_of(tests: str) -> str:
 
     Args:
         tests: The module without `test_`, as `masks`; one in a folder as `checkpoints/weights`, one
-            of another package as `../agreement/agreement`.
+            of another package as `../transformer_training/agreement`.
     """
     folder, slash, module = tests.rpartition("/")
     return f"{folder}{slash}test_{module}.py"

@@ -61,7 +61,7 @@ class Project:
         return dict(places)
 
 
-LAYERS = Project(ROOT, ("agreement", "layer_checks", "transformer_layers", "transformer_training"))
+LAYERS = Project(ROOT, ("layer_checks", "transformer_layers", "transformer_training"))
 EXTENSION = Project(ROOT / "src/verified_book", ("verified_book",))
 
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from agreement.language import WORDS, sentences
 from transformer_layers import GPT2, GPT2Config
+from transformer_training.agreement.language import WORDS, sentences
 
 
 def trained_model(steps: int = 150) -> GPT2:

@@ -5,8 +5,14 @@ What a model makes of such sentences tells what it looks at (Linzen, Dupoux and 
 https://aclanthology.org/Q16-1037/).
 """
 
-from agreement.language import NOUNS, WORDS, decode, encode, right_verb, sentences
-from agreement.model import trained_model
-from transformer_layers import __version__ as __version__
+from transformer_training.agreement.language import (
+    NOUNS,
+    WORDS,
+    decode,
+    encode,
+    right_verb,
+    sentences,
+)
+from transformer_training.agreement.model import trained_model
 
 __all__ = ["NOUNS", "WORDS", "decode", "encode", "right_verb", "sentences", "trained_model"]

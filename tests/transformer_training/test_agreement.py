@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from agreement import NOUNS, WORDS, decode, encode, right_verb, sentences, trained_model
+from transformer_training.agreement import (
+    NOUNS,
+    WORDS,
+    decode,
+    encode,
+    right_verb,
+    sentences,
+    trained_model,
+)
 
 
 def test_words_are_22_and_none_is_twice():
