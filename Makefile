@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly check quick wheels mutants mutants-generic seeds fuzz draws benchmark held-out survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -81,7 +81,7 @@ draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
 
-unseen: $(VENV)/installed ## print which held-out wrong versions `check` catches
+held-out: $(VENV)/installed ## print which held-out wrong versions `check` catches
 	$(BIN)/python -m evaluation.held_out
 
 $(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/environment.py $(VENV)/installed

@@ -11,7 +11,6 @@ SOURCES = Path(__file__).parents[1] / "src"
 
 # What each package may import of the others; one that is not named here imports none of them.
 ALLOWED = {
-    "agreement": {"transformer_layers"},
     "book_site": {"verified_book"},
     "layer_checks": {"transformer_layers"},
     "transformer_training": {"transformer_layers"},
