@@ -13,7 +13,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
 from verified_book import __version__, settings
-from verified_book.kernels import cache, clients, damage, files, readers
+from verified_book.kernels import cache, cache_repair, clients, files, parallel_tasks
 from verified_book.kernels.build import Kernels
 from verified_book.kernels.patches import Replacements
 
@@ -55,7 +55,7 @@ def prepare(app: Sphinx) -> None:
     settings = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
     if settings.execution_mode == "cache":
         wanted = Path(settings.execution_cache_path)
-        found = damage.usable_cache(wanted, lambda: kernels.quarters.folder("cache"))
+        found = cache_repair.usable_cache(wanted, lambda: kernels.runtime_dir.folder("cache"))
         app.env.mystnb_config = settings.copy(  # type: ignore[attr-defined]  # as above
             execution_cache_path=str(found)
         )
@@ -63,7 +63,7 @@ def prepare(app: Sphinx) -> None:
         {
             **clients.of_build(kernels),
             "myst_nb.core.execute.cache.get_cache": partial(cache.BookCache, app),
-            "sphinx.builders.ParallelTasks": readers.WatchedTasks,
+            "sphinx.builders.ParallelTasks": parallel_tasks.WatchedTasks,
         }
     )
 

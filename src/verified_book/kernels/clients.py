@@ -45,16 +45,16 @@ class BookClient(NotebookClient):
         return BookKernelManager
 
     def create_kernel_manager(self) -> BookKernelManager:
-        """Makes the manager of a kernel that lives in the quarters of this process."""
+        """Makes the manager of a kernel that lives in the runtime directory of this process."""
         manager = super().create_kernel_manager()
         if not isinstance(manager, BookKernelManager):
             raise TypeError(f"kernel_manager_class is set to {self.kernel_manager_class}")
         kernels: Kernels = self.kernels
-        manager.quarters = kernels.quarters
+        manager.runtime_dir = kernels.runtime_dir
         manager.wanted = kernels.transport
         manager.server = kernels.server
         manager.page = kernels.page
-        self.log_of_files = kernels.quarters.new_name().with_suffix(".log")
+        self.log_of_files = kernels.runtime_dir.new_name().with_suffix(".log")
         manager.environment = kernels.environment(self.log_of_files)
         return manager
 
@@ -63,7 +63,7 @@ class BookClient(NotebookClient):
         """Starts a kernel and ends it.
 
         Unlike its original it handles no signals, for which that ends the page and goes on with the
-        next: Ctrl-C ends the build, and the sentinel the kernel.
+        next: Ctrl-C ends the build, and the reaper the kernel.
         """
         self.km = self.create_kernel_manager()
         try:

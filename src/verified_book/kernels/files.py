@@ -140,7 +140,7 @@ def remember(app: Sphinx, metadata: Any, log: Path | None) -> None:
     Args:
         app: The build.
         metadata: The metadata of its notebook.
-        log: What its kernel noted, see :mod:`verified_book.kernels.inside`.
+        log: What its kernel noted, see :mod:`verified_book.kernels.audit_hook`.
     """
     source, docname = Path(app.srcdir), app.env.docname
     stamps, written = read_log(log)

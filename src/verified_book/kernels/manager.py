@@ -20,7 +20,7 @@ from verified_book.kernels.preloaded import (
     PreloadedProvisioner,
     can_fork,
 )
-from verified_book.kernels.quarters import Quarters
+from verified_book.kernels.runtime_dir import RuntimeDir
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class KernelStartError(Exception):
 
 
 class BookKernelManager(AsyncKernelManager):
-    """A kernel in the quarters of the process that runs it.
+    """A kernel in the runtime directory of the process that runs it.
 
     Attributes:
         server: What kernels are forked from, if anything.
@@ -41,7 +41,7 @@ class BookKernelManager(AsyncKernelManager):
         environment: The variables of the kernel.
     """
 
-    quarters = Instance(Quarters)
+    runtime_dir = Instance(RuntimeDir)
     server = Instance(ForkServer, allow_none=True)
     wanted = Unicode("auto")
     page = Unicode()
@@ -84,10 +84,10 @@ class BookKernelManager(AsyncKernelManager):
 
     def _take_address(self, spec: KernelSpec | None) -> None:
         """Chooses sockets that no other kernel has, or leaves the choice of ports to Jupyter."""
-        name = self.quarters.new_name()
+        name = self.runtime_dir.new_name()
         self.connection_file = str(name.with_suffix(".json"))
         ours = self.wanted == "ipc" or (self.wanted == "auto" and is_ipykernel(spec))
-        if ours and self.quarters.sockets:
+        if ours and self.runtime_dir.sockets:
             self.transport = "ipc"
             self.ip = str(name)
 
@@ -114,7 +114,7 @@ class BookKernelManager(AsyncKernelManager):
         process = self.provisioner
         if isinstance(process, LocalProvisioner) and process.pid and process.pid == process.pgid:
             self._pid = process.pid
-            self.quarters.started(process.pid)
+            self.runtime_dir.started(process.pid)
 
     async def _answer(self) -> None:
         """Waits until the kernel answers, and no longer than it lives."""
@@ -149,7 +149,7 @@ class BookKernelManager(AsyncKernelManager):
 
     async def _after_end(self) -> None:
         if self._pid is not None and not await self.is_alive():
-            self.quarters.ended(self._pid)
+            self.runtime_dir.ended(self._pid)
             self._pid = None
 
 

@@ -18,9 +18,9 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tests.verified_book.hostile import DAMAGES as HOSTILE
 from tests.verified_book.hostile import NO_FILES, flipped
 from tests.verified_book.kernels.builds import Book, app_for
-from verified_book.kernels import damage, declare_files, files
+from verified_book.kernels import cache_repair, declare_files, files
 from verified_book.kernels.cache import BookCache, read_sidecar, write_sidecar
-from verified_book.kernels.damage import usable_cache
+from verified_book.kernels.cache_repair import usable_cache
 from verified_book.kernels.files import PageFiles
 
 pytestmark = pytest.mark.xdist_group("files")
@@ -111,7 +111,7 @@ def test_a_database_that_stays_locked_is_not_damaged(
     def locked(*arguments: object, **options: object) -> None:
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(damage.sqlite3, "connect", locked)
+    monkeypatch.setattr(cache_repair.sqlite3, "connect", locked)
     assert usable_cache(tmp_path, no_substitute) == tmp_path
     assert not list(tmp_path.glob("*.damaged*"))
 
@@ -126,7 +126,7 @@ def test_a_new_database_appears_whole_and_replaces_none(
             raise FileExistsError
         raise PermissionError  # as where the disk knows no links
 
-    monkeypatch.setattr(damage.os, "link", link)
+    monkeypatch.setattr(cache_repair.os, "link", link)
     assert usable_cache(tmp_path, no_substitute) == tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["__version__.txt", "global.db"]
     theirs = (tmp_path / "global.db").read_bytes() == b"of another build"

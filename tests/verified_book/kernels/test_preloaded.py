@@ -148,7 +148,7 @@ def test_nothing_is_left_of_a_build_that_is_ended(tmp_path: Path, number: int):
     found: dict[int, str] = {}
     wait_until(lambda: found.update(descendants(build.pid)) or "sleep" in str(found))
     assert any("forkserver.py" in line for line in found.values())
-    folders = re.findall(r"sentinel\.py (\S+)", "\n".join(found.values()))
+    folders = re.findall(r"reaper\.py (\S+)", "\n".join(found.values()))
     assert folders
     os.kill(build.pid, number)
     wait_until(lambda: not any(map(lives, found)))

@@ -19,7 +19,7 @@ from sphinx.errors import ConfigError, SphinxError
 from tests.verified_book.kernels.builds import Book
 from verified_book.kernels import build as build_module
 from verified_book.kernels import manager as managers
-from verified_book.kernels import quarters
+from verified_book.kernels import runtime_dir
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -91,8 +91,8 @@ def test_each_reason_why_a_kernel_did_not_start_is_told_once(
 
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(AsyncKernelManager, "start_kernel", fail)
-    ours = managers.Quarters()
-    manager = managers.BookKernelManager(quarters=ours, page="page", environment={"ONE": "1"})
+    ours = managers.RuntimeDir()
+    manager = managers.BookKernelManager(runtime_dir=ours, page="page", environment={"ONE": "1"})
     with pytest.raises(managers.KernelStartError) as caught:
         asyncio.run(manager.start_kernel(cwd="folder"))
     ours.close()
@@ -189,8 +189,8 @@ def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
 ):
     long = tmp_path / ("x" * 100)
     long.mkdir()
-    monkeypatch.setattr(quarters.tempfile, "gettempdir", lambda: str(long))
-    found = quarters.Quarters()
+    monkeypatch.setattr(runtime_dir.tempfile, "gettempdir", lambda: str(long))
+    found = runtime_dir.RuntimeDir()
     assert found.sockets
     assert not found.path.is_relative_to(long)
     assert found.path.stat().st_mode & 0o777 == 0o700
@@ -219,11 +219,11 @@ def test_folders_that_cannot_be_written_are_tried_in_turn(
         raise OSError("no space left")
 
     monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-    monkeypatch.setattr(quarters.tempfile, "gettempdir", lambda: temporary)
-    monkeypatch.setattr(quarters.tempfile, "mkdtemp", full)
-    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: path != missing)
+    monkeypatch.setattr(runtime_dir.tempfile, "gettempdir", lambda: temporary)
+    monkeypatch.setattr(runtime_dir.tempfile, "mkdtemp", full)
+    monkeypatch.setattr(runtime_dir.os.path, "isdir", lambda path: path != missing)
     with pytest.raises(SphinxError, match=r"made in /.* or /.*; set TMPDIR to a folder"):
-        quarters._new_folder()
+        runtime_dir._new_folder()
     assert found == tried
 
 
@@ -231,17 +231,17 @@ def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch):
     def none() -> str:
         raise FileNotFoundError("no usable temporary directory")
 
-    monkeypatch.setattr(quarters.tempfile, "gettempdir", none)
-    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: False)
+    monkeypatch.setattr(runtime_dir.tempfile, "gettempdir", none)
+    monkeypatch.setattr(runtime_dir.os.path, "isdir", lambda path: False)
     with pytest.raises(SphinxError, match="can be made in any place; "):
-        quarters._new_folder()
+        runtime_dir._new_folder()
 
 
 def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("ONE", "1")
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    ours = quarters.Quarters()
+    ours = runtime_dir.RuntimeDir()
     found = ours.environment()
     assert "PYTEST_CURRENT_TEST" not in found
     assert "MPLCONFIGDIR" not in found
@@ -252,17 +252,17 @@ def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOME", str(tmp_path / "file"))
     assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(quarters.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(runtime_dir.os, "access", lambda path, mode: False)
     assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
     monkeypatch.setenv("MPLCONFIGDIR", "of the user")
     assert ours.environment()["MPLCONFIGDIR"] == "of the user"
     ours.close()
 
 
-@pytest.mark.skipif(quarters.os.name != "posix", reason="no process clears up")
-def test_quarters_go_when_nobody_is_left_who_holds_them():
-    found = quarters.Quarters()
-    watcher = found._sentinel
+@pytest.mark.skipif(runtime_dir.os.name != "posix", reason="no process clears up")
+def test_a_runtime_dir_goes_when_nobody_is_left_who_holds_it():
+    found = runtime_dir.RuntimeDir()
+    watcher = found._reaper
     found.leave_to_owner()
     assert watcher.wait(60) == 0
     assert not found.path.exists()
@@ -272,8 +272,8 @@ def test_quarters_go_when_nobody_is_left_who_holds_them():
 
 def test_what_a_kernel_leaves_is_ended_with_it(monkeypatch: pytest.MonkeyPatch):
     said: list[object] = []
-    found = quarters.Quarters()
-    monkeypatch.setattr(quarters.sentinel, "kill_group", said.append)
+    found = runtime_dir.RuntimeDir()
+    monkeypatch.setattr(runtime_dir.reaper, "kill_group", said.append)
     monkeypatch.setattr(found, "_report", said.append)
     found.started(12)
     found.ended(12)
@@ -281,10 +281,10 @@ def test_what_a_kernel_leaves_is_ended_with_it(monkeypatch: pytest.MonkeyPatch):
     assert said == [b"+12\n", 12, b"-12\n"]
 
 
-@pytest.mark.skipif(quarters.os.name != "posix", reason="no process clears up")
+@pytest.mark.skipif(runtime_dir.os.name != "posix", reason="no process clears up")
 def test_the_process_that_clears_up_has_no_terminal_and_is_not_missed():
-    found = quarters.Quarters()
-    watcher = found._sentinel
+    found = runtime_dir.RuntimeDir()
+    watcher = found._reaper
     assert os.getsid(watcher.pid) == watcher.pid
     watcher.kill()
     watcher.wait()
@@ -304,9 +304,9 @@ def test_the_process_that_clears_up_has_no_terminal_and_is_not_missed():
     ],
 )
 def test_how_a_kernel_talks(wanted: str, module: str, sockets: bool, expected: str):
-    ours = quarters.Quarters()
+    ours = runtime_dir.RuntimeDir()
     ours.sockets = sockets
-    manager = managers.BookKernelManager(quarters=ours, wanted=wanted)
+    manager = managers.BookKernelManager(runtime_dir=ours, wanted=wanted)
     files = []
     for _ in range(2):
         manager._take_address(KernelSpec(argv=["python", "-m", module]))
@@ -360,14 +360,14 @@ def test_a_kernel_is_waited_for_while_it_lives_and_no_longer_than_a_minute(
 
 
 def test_a_kernel_is_under_watch_until_it_has_ended(monkeypatch: pytest.MonkeyPatch):
-    ours, ended, states = quarters.Quarters(), [], iter([True, False])
+    ours, ended, states = runtime_dir.RuntimeDir(), [], iter([True, False])
 
     async def is_alive(manager: object) -> bool:
         return next(states)
 
     monkeypatch.setattr(managers.BookKernelManager, "is_alive", is_alive)
     monkeypatch.setattr(ours, "ended", ended.append)
-    manager = managers.BookKernelManager(quarters=ours)
+    manager = managers.BookKernelManager(runtime_dir=ours)
     manager._pid = 12
     for told in ([], [12], [12]):
         asyncio.run(manager._after_end())
@@ -388,7 +388,7 @@ def test_what_builds_have_made_is_not_noted(tmp_path: Path):
     found = kernels.environment(tmp_path / "k1.log")
     kernels.close()
     folders = [str(tmp_path / name) for name in ("link", "book")]
-    assert json.loads(found[quarters.VARIABLE]) == {
+    assert json.loads(found[runtime_dir.VARIABLE]) == {
         "log": str(tmp_path / "k1.log"),
         "sources": folders,
         "ignored": [f"{folder}/{name}" for name in names for folder in folders],
@@ -400,11 +400,11 @@ def app_with(transport: str) -> Any:
     return SimpleNamespace(config=SimpleNamespace(verified_book_transport=transport))
 
 
-def test_a_build_has_quarters_once_it_asks_for_them():
+def test_a_build_has_a_runtime_dir_once_it_asks_for_it():
     kernels = build_module.Kernels(app_with("auto"))
     kernels.close()
-    path = kernels.quarters.path
-    assert kernels.quarters.path == path
+    path = kernels.runtime_dir.path
+    assert kernels.runtime_dir.path == path
     kernels.close()
     assert not path.exists()
 
@@ -412,7 +412,7 @@ def test_a_build_has_quarters_once_it_asks_for_them():
 def test_sockets_that_are_asked_for_and_cannot_be_are_an_error(monkeypatch: pytest.MonkeyPatch):
     closed: list[bool] = []
     none = SimpleNamespace(sockets=False, close=lambda: closed.append(True))
-    monkeypatch.setattr(build_module, "Quarters", lambda: none)
+    monkeypatch.setattr(build_module, "RuntimeDir", lambda: none)
     with pytest.raises(ConfigError, match="is 'ipc', but there can be no sockets here"):
         build_module.Kernels(app_with("ipc"))
     assert closed == [True]
@@ -420,7 +420,7 @@ def test_sockets_that_are_asked_for_and_cannot_be_are_an_error(monkeypatch: pyte
 
 
 def test_a_path_that_is_too_long_has_no_sockets(tmp_path: Path):
-    assert not quarters._sockets_work(tmp_path / ("x" * 100))
+    assert not runtime_dir._sockets_work(tmp_path / ("x" * 100))
 
 
 def test_transports(tmp_path: Path):

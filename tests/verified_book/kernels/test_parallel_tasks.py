@@ -13,7 +13,7 @@ from sphinx.errors import SphinxError
 
 from tests.verified_book.forks import CONTEXT
 from tests.verified_book.kernels.builds import lives, wait_until
-from verified_book.kernels import readers
+from verified_book.kernels import parallel_tasks
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -31,7 +31,7 @@ def in_a_process(target: Callable[[Connection], None]) -> tuple[object, int | No
 
 def outcome(*tasks: Callable[[], object]) -> str:
     """The error of tasks, of which two run at once."""
-    watched = readers.WatchedTasks(2)
+    watched = parallel_tasks.WatchedTasks(2)
     try:
         for task in tasks:
             watched.add_task(lambda arguments, task=task: task(), ["a", "b"])
@@ -72,15 +72,15 @@ def test_a_reader_that_dies_or_fails_ends_the_build_with_a_sentence():
     assert status == 0
 
 
-def wait_for_ever(lifeline: readers.Lifeline, holds: Connection) -> None:
-    readers.sys = type("sys", (), {"platform": "another"})  # one that kills no children
+def wait_for_ever(lifeline: parallel_tasks.Lifeline, holds: Connection) -> None:
+    parallel_tasks.sys = type("sys", (), {"platform": "another"})  # one that kills no children
     lifeline.hold()
     holds.send(os.getpid())
     time.sleep(600)
 
 
 def leave(pipe: Connection) -> None:
-    lifeline = readers.Lifeline()
+    lifeline = parallel_tasks.Lifeline()
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     for _ in range(2):
@@ -98,7 +98,7 @@ def test_readers_end_on_any_platform():
 
 
 def let_go(pipe: Connection) -> None:
-    lifeline = readers.Lifeline()
+    lifeline = parallel_tasks.Lifeline()
     ends = lifeline.ends
     lifeline.close()
     lifeline.close()
@@ -113,14 +113,14 @@ def test_a_lifeline_that_was_closed():
     assert in_a_process(let_go) == ("closed", 0)
 
 
-def hold_twice(lifeline: readers.Lifeline, pipe: Connection) -> None:
+def hold_twice(lifeline: parallel_tasks.Lifeline, pipe: Connection) -> None:
     lifeline.hold()
     lifeline.hold()  # as in a process that a reader forks
     pipe.send("goes on")
 
 
 def fork_one(pipe: Connection) -> None:
-    child = get_context("fork").Process(target=hold_twice, args=(readers.Lifeline(), pipe))
+    child = get_context("fork").Process(target=hold_twice, args=(parallel_tasks.Lifeline(), pipe))
     child.start()
     child.join(60)
     if child.exitcode:
