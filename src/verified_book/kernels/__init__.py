@@ -12,10 +12,10 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
-from verified_book import __version__, settings
+from verified_book import __version__, patches, settings
 from verified_book.kernels import cache, cache_repair, clients, files, parallel_tasks
 from verified_book.kernels.build import Kernels
-from verified_book.kernels.patches import Replacements
+from verified_book.patches import Replacements
 
 __all__ = ["declare_files", "opened_files", "read_files", "setup"]
 
@@ -94,6 +94,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers the configuration and the events."""
     app.setup_extension("myst_nb")
     settings.register(app, settings.KERNELS)
+    patches.require()
+    app.connect("builder-inited", lambda app: patches.report())
     app.connect("builder-inited", prepare, priority=800)
     app.connect("env-before-read-docs", before_reading)
     app.connect("env-updated", after_reading)
