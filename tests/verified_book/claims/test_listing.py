@@ -1,4 +1,4 @@
-"""The index of claims: its order, what stands in view, and what its filter can choose by."""
+"""The index of claims: its order, and what stands in view."""
 
 import re
 
@@ -59,20 +59,22 @@ def claim(name: str, note: str, text: str) -> str:
     return f"```{{claim}} {name}\n:note: {note}\n:verdict: holds\n\n{text}\n```\n\n{PROOF}\n"
 
 
+PAGES = {
+    "index.md": "# All\n\n```{toctree}\none\ntwo\n```\n\n## Here\n\n```{claims-index}\n```\n",
+    "one.md": "\n".join(
+        [
+            f"{FRONT_MATTER}\n# Sums & more\n",
+            claim("A10", "here", "It is *two*. And even.\n\nSo there."),
+            claim("A9", "here", "- A list.\n- Of two."),
+        ]
+    ),
+    "two.md": f"{FRONT_MATTER}\n# Two\n\n{claim('B1', 'there', 'One sentence.')}",
+}
+
+
 @pytest.fixture(scope="module")
 def build(tmp_path_factory) -> Build:
-    pages = {
-        "index.md": "# All\n\n```{toctree}\none\ntwo\n```\n\n## Here\n\n```{claims-index}\n```\n",
-        "one.md": "\n".join(
-            [
-                f"{FRONT_MATTER}\n# Sums & more\n",
-                claim("A10", "here", "It is *two*. And even.\n\nSo there."),
-                claim("A9", "here", "- A list.\n- Of two."),
-            ]
-        ),
-        "two.md": f"{FRONT_MATTER}\n# Two\n\n{claim('B1', 'there', 'One sentence.')}",
-    }
-    return sphinx_build(tmp_path_factory.mktemp("listing"), CONF, pages)
+    return sphinx_build(tmp_path_factory.mktemp("listing"), CONF, PAGES)
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +94,7 @@ def test_each_note_has_a_heading_with_its_count(index):
     ] * 2
 
 
-@pytest.mark.parametrize(
-    "tag", ["details", "summary", "h3", "form", "label", "select", "option", "tr"]
-)
+@pytest.mark.parametrize("tag", ["details", "summary", "h3", "tr"])
 def test_what_begins_ends(build, tag):
     page = build.pages["index.html"]
     assert page.count(f"</{tag}>") == len(re.findall(rf"<{tag}[ >]", page)) > 0
@@ -121,40 +121,3 @@ def test_rows_are_folded_below_their_first_sentence(index):
     assert words(listed.summary) == "measured"
     assert words(listed.select("td")[2]).startswith("A list. Of two. measured holds:")
     assert not index.select("details.claim-more[open]")
-
-
-def test_rows_say_what_they_are_chosen_by(index):
-    assert [
-        {name: value for name, value in row.attrs.items() if name.startswith("data-")}
-        for row in index.select("table.claims-index tbody tr")
-    ] == [
-        {f"data-{name}": value for name, value in zip(NAMES, values, strict=True)}
-        for values in [
-            ("holds", "here", "one", "input"),
-            ("holds", "here", "one", "input"),
-            ("holds", "there", "two", "input"),
-        ]
-    ]
-
-
-NAMES = ("verdict", "note", "chapter", "strength")
-
-
-def test_the_form_is_hidden_and_offers_what_differs(index):
-    form = index.select_one("form.claims-filter")
-    assert form.has_attr("hidden")
-    assert {
-        select["name"]: [(each["value"], words(each)) for each in select.select("option")]
-        for select in form.select("select")
-    } == {
-        "note": [("", "any (3)"), ("here", "this book (2)"), ("there", "other & notes (1)")],
-        "chapter": [("", "any (3)"), ("one", "Sums & more (2)"), ("two", "Two (1)")],
-    }
-    assert all(field.find_parent("label") for field in form.select("input, select"))
-    assert (form.output["aria-live"], words(form.output)) == ("polite", "3 claims")
-
-
-def test_only_an_index_loads_the_script(build):
-    script = "_static/verified_book_claims_filter.js"
-    assert [name for name, page in build.pages.items() if script in page] == ["index.html"]
-    assert (build.site / script).is_file()
