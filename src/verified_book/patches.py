@@ -81,7 +81,6 @@ TABLE = (
         (1, 0),
         (1, 0),
         {
-            "jupyter_cache.cache.main.JupyterCacheBase._db": "builds wait for each other's writing",
             "jupyter_cache.cache.main.JupyterCacheBase._get_notebook_path_cache": (
                 "what a page has read is noted next to its outputs"
             ),

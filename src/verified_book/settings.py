@@ -82,14 +82,6 @@ OUTPUTS = (
 
 KERNELS = (
     Setting(
-        "verified_book_transport",
-        "auto",
-        (str,),
-        "",
-        "How kernels are talked to: by sockets of their own (`ipc`), by network ports (`tcp`), or, "
-        "with `auto`, by sockets where platform and kernel know them.",
-    ),
-    Setting(
         "verified_book_preload",
         [],
         (list, tuple),

@@ -4,7 +4,6 @@ A part of :mod:`verified_book` that needs none of the others, and an extension b
 its own clients in the place of MyST-NB's for the time of a build, in all of its execution modes.
 """
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -17,34 +16,8 @@ from verified_book.kernels import cache, cache_repair, clients, files, parallel_
 from verified_book.kernels.build import Kernels
 from verified_book.patches import Replacements
 
-__all__ = ["declare_files", "opened_files", "read_files", "setup"]
-
 _replaced = Replacements()
 _builds: list[Kernels] = []  # one, unless a build was broken off
-
-
-def opened_files(app: Sphinx, docname: str) -> list[Path]:
-    """The files of the book that the cells of a page have opened to read when they last ran."""
-    known = files.pages(app.env).get(docname)
-    return [Path(app.srcdir, name) for name in known.opened] if known else []
-
-
-def read_files(app: Sphinx, docname: str) -> list[Path]:
-    """All files that a page depends on: those that it opened or that are declared for it."""
-    known = files.pages(app.env).get(docname)
-    return [Path(app.srcdir, name) for name in known.digests] if known else []
-
-
-def declare_files(app: Sphinx, docname: str, patterns: Iterable[str]) -> None:
-    """Makes the page that is being read depend on files, whether its cells have run yet or not.
-
-    Args:
-        app: The build.
-        docname: The page.
-        patterns: Globs from the page's folder, or with a leading slash from the book's.
-    """
-    files.declare(app, docname, patterns)
-    cache.update_sidecar(app, docname)
 
 
 def prepare(app: Sphinx) -> None:

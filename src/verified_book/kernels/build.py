@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
-from sphinx.errors import ConfigError
 
 from verified_book.kernels import files, parallel_tasks
 from verified_book.kernels.preloaded import ForkServer
@@ -18,27 +17,18 @@ class Kernels:
     """What the kernels of a build share.
 
     Attributes:
-        transport: How they talk: `ipc`, `tcp`, or `auto`.
         reads: Whether the build reads any page.
         server: What kernels are forked from, if modules are to be imported beforehand.
     """
 
     def __init__(self, app: Sphinx) -> None:
         self.app = app
-        self.transport: str = app.config.verified_book_transport
-        if self.transport not in ("auto", "ipc", "tcp"):
-            raise ConfigError(
-                f"verified_book_transport is {self.transport!r}; it can be auto, ipc or tcp"
-            )
         self.reads = False
         self.server: ForkServer | None = None
         self._runtime_dir: RuntimeDir | None = None
-        self._lifeline = parallel_tasks.Lifeline()
+        self._process = os.getpid()
         # Processes that Sphinx forks are children of multiprocessing; kernels are not.
         util.register_after_fork(self, Kernels._forked)
-        if self.transport == "ipc" and not self.runtime_dir.sockets:
-            self.close()
-            raise ConfigError("verified_book_transport is 'ipc', but there can be no sockets here")
 
     @property
     def runtime_dir(self) -> RuntimeDir:
@@ -84,14 +74,14 @@ class Kernels:
 
     def _forked(self) -> None:
         """Makes a reader of pages end with the build, in a runtime directory of its own."""
-        self._lifeline.hold()
+        parallel_tasks.end_with(self._process)
+        self._process = os.getpid()
         if self._runtime_dir is not None:
             self._runtime_dir.leave_to_owner()
             self._runtime_dir = None
 
     def close(self) -> None:
         """Ends what still runs, and removes the folder."""
-        self._lifeline.close()
         if self.server is not None:
             self.server.close()
             self.server = None

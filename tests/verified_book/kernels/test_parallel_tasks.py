@@ -72,19 +72,18 @@ def test_a_reader_that_dies_or_fails_ends_the_build_with_a_sentence():
     assert status == 0
 
 
-def wait_for_ever(lifeline: parallel_tasks.Lifeline, holds: Connection) -> None:
-    parallel_tasks.sys = type("sys", (), {"platform": "another"})  # one that kills no children
-    lifeline.hold()
+def wait_for_ever(parent: int, platform: str, holds: Connection) -> None:
+    parallel_tasks.sys = type("sys", (), {"platform": platform})
+    parallel_tasks.end_with(parent)
     holds.send(os.getpid())
     time.sleep(600)
 
 
 def leave(pipe: Connection) -> None:
-    lifeline = parallel_tasks.Lifeline()
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    for _ in range(2):
-        context.Process(target=wait_for_ever, args=(lifeline, theirs)).start()
+    for platform in ("linux", "one that kills no children"):
+        context.Process(target=wait_for_ever, args=(os.getpid(), platform, theirs)).start()
     pipe.send([ours.recv() for _ in range(2)])
     os._exit(7)
 
@@ -95,37 +94,3 @@ def test_readers_end_on_any_platform():
     assert status == 7
     assert len(pids) == 2
     wait_until(lambda: not any(map(lives, pids)), 60)
-
-
-def let_go(pipe: Connection) -> None:
-    lifeline = parallel_tasks.Lifeline()
-    ends = lifeline.ends
-    lifeline.close()
-    lifeline.close()
-    lifeline.hold()  # of a build that has ended: nothing happens
-    try:
-        os.fstat(ends[1])
-    except OSError:
-        pipe.send("closed")
-
-
-def test_a_lifeline_that_was_closed():
-    assert in_a_process(let_go) == ("closed", 0)
-
-
-def hold_twice(lifeline: parallel_tasks.Lifeline, pipe: Connection) -> None:
-    lifeline.hold()
-    lifeline.hold()  # as in a process that a reader forks
-    pipe.send("goes on")
-
-
-def fork_one(pipe: Connection) -> None:
-    child = get_context("fork").Process(target=hold_twice, args=(parallel_tasks.Lifeline(), pipe))
-    child.start()
-    child.join(60)
-    if child.exitcode:
-        pipe.send("has ended")
-
-
-def test_a_lifeline_is_held_once():
-    assert in_a_process(fork_one) == ("goes on", 0)
