@@ -1,4 +1,4 @@
-"""Sphinx extension: a form filters the claims of an index; it shows only where its script runs."""
+"""The form that filters the claims of an index; it shows only where its script runs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,14 @@ from html import escape
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
-from book_site import __version__
 from verified_book.claims.claim import Claim
 from verified_book.claims.domain import claims_domain
 from verified_book.claims.listing import LISTED, in_claims
 from verified_book.claims.measurements import STRENGTHS, claim_strength, kind_in_words
 from verified_book.claims.tables import STATES, state
 from verified_book.reading import reading_order
-from verified_book.static_files import offer_static_files
 
 
 class claim_row(nodes.row):  # noqa: N801  # docutils names its nodes so
@@ -120,15 +117,11 @@ def add_script(
 ) -> None:
     """Loads the script on the pages that show an index."""
     if pagename in claims_domain(app.env).indexes:
-        app.add_js_file("book_site_claims_filter.js", loading_method="defer")
+        app.add_js_file("book_site_claims_index.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Hooks into the index of claims."""
-    app.setup_extension("verified_book.claims")
+def setup(app: Sphinx) -> None:
+    """Registers the form and its script."""
     app.add_node(claim_row, html=(open_row, close_row))
     app.connect(LISTED, add_form)
     app.connect("html-page-context", add_script)
-    offer_static_files(app, __file__)
-    app.add_css_file("book_site_claims_filter.css")
-    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
