@@ -118,17 +118,6 @@ CLAIMS = (
     ),
 )
 
-OFFLINE = (
-    Setting(
-        "verified_book_offline_leaves_out",
-        ["**/*.map"],
-        (list, tuple),
-        "",
-        "Patterns, from the site's `_static` folder, of files that no page needs. "
-        "They are removed, and the tags that load them.",
-    ),
-)
-
 PARALLEL = (
     Setting(
         "verified_book_jobs",
