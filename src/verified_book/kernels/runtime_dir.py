@@ -123,18 +123,16 @@ class RuntimeDir:
 
 
 def _new_folder() -> Path:
-    """Makes the folder where the system has temporary ones, at a short path if there is one."""
-    bases = [os.environ.get("XDG_RUNTIME_DIR"), "/tmp"]
-    with contextlib.suppress(OSError):
-        bases.insert(0, tempfile.gettempdir())
-    found = [base for base in bases if base and os.path.isdir(base)]
-    for base in sorted(found, key=lambda base: len(base) > 60):
-        with contextlib.suppress(OSError):
-            return Path(tempfile.mkdtemp(prefix="vb-", dir=base))
-    raise SphinxError(
-        f"no temporary folder for the kernels can be made in {' or '.join(found) or 'any place'}; "
-        "set TMPDIR to a folder that can be written"
-    )
+    """Makes the folder where the system has temporary ones, or at a path that sockets can have."""
+    try:
+        base = tempfile.gettempdir()
+        short = "/tmp" if len(base) > 60 and os.access("/tmp", os.W_OK) else base
+        return Path(tempfile.mkdtemp(prefix="vb-", dir=short))
+    except OSError as error:
+        raise SphinxError(
+            f"no temporary folder for the kernels can be made ({error.strerror or error}); "
+            "set TMPDIR to a folder that can be written"
+        ) from error
 
 
 def _sockets_work(folder: Path) -> bool:

@@ -159,11 +159,11 @@ def test_a_forked_process():
     with subprocess.Popen(["sleep", "600"]) as child:
         process = ForkedProcess(child.pid)
         assert process.poll() is None
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait() == 1
         assert process.wait() == 1  # there is nothing left to wait for
         assert process.poll() == 1
-        process.kill()  # has nobody to end
+        process.send_signal(signal.SIGKILL)  # has nobody to end
     assert child.returncode == -signal.SIGTERM
     assert ForkedProcess(child.pid).poll() == 1
     assert ForkedProcess(child.pid).wait() == 1
