@@ -11,7 +11,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx.util.typing import ExtensionMetadata
 
-from book_site import __version__, settings
+from book_site import __version__, patches, settings
+from verified_book.patches import report, require
 
 Numbers = dict[str, dict[str, tuple[int, ...]]]
 """The numbers of a page, by kind and by id, as Sphinx keeps them."""
@@ -79,8 +80,10 @@ def assign_figure_numbers(self: TocTreeCollector, env: BuildEnvironment) -> list
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Takes the place of Sphinx's count."""
+    require(patches.TABLE)
     settings.register(app, settings.PAGE_NUMBERS)
     TocTreeCollector.assign_figure_numbers = assign_figure_numbers  # type: ignore[method-assign]
+    app.connect("builder-inited", lambda app: report(patches.TABLE))
     app.connect("env-before-read-docs", remember)
     app.connect(
         "doctree-read", number_page, priority=900

@@ -2,7 +2,7 @@
 
 from verified_book.settings import Setting, register
 
-__all__ = ["API", "LIVE", "NOTEBOOKS", "PAGE_NUMBERS", "SEARCH", "SYMBOLS", "register"]
+__all__ = ["API", "LEFT_OUT", "LIVE", "NOTEBOOKS", "PAGE_NUMBERS", "SEARCH", "SYMBOLS", "register"]
 
 NOTEBOOKS = (
     Setting(
@@ -72,6 +72,17 @@ API = (
         "html",
         "Pages that describe objects with autodoc: the site lists them there, and each object has "
         "a page of its own.",
+    ),
+)
+
+LEFT_OUT = (
+    Setting(
+        "book_site_leaves_out",
+        ["**/*.map"],
+        (list, tuple),
+        "",
+        "Patterns, from the site's `_static` folder, of files that no page needs. "
+        "They are removed, and the tags that load them.",
     ),
 )
 

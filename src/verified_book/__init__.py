@@ -23,6 +23,9 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     # MyST-NB take two seconds of every chapter's time.
     from sphinx.errors import ExtensionError
 
+    from verified_book import patches
+
+    patches.require()  # before a module fails to import what has gone
     from verified_book import accepting, kernels, outputs, records, seals, settings, sources
 
     if "myst_parser" in app.extensions:

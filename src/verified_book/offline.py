@@ -2,13 +2,11 @@
 
 MathJax comes from the PyPI package sphinx-mathjax-offline instead of a public server. Used as an
 extension, that package would copy 24 MB; the pages need a tenth of it. A `mathjax_path` that the
-configuration names is left as it is, and so are other renderers of maths: with
-`book_site.light` the pages need none.
+configuration names is left as it is, and so are other renderers of maths.
 """
 
 import re
 import shutil
-from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +15,6 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 from sphinx.ext import mathjax
 
-from verified_book import settings
-from verified_book.regular import text_of_site
 from verified_book.version import __version__
 
 if TYPE_CHECKING:
@@ -38,8 +34,7 @@ Licensed under the Apache License, Version 2.0, https://www.apache.org/licenses/
 
 def point_to_mathjax(app: "Sphinx", config: "Config") -> None:
     """Makes the pages load the site's own MathJax, unless the author has chosen one."""
-    renders_elsewhere = "book_site.light" in config.extensions
-    if config.mathjax_path == mathjax.MATHJAX_URL and not renders_elsewhere:
+    if config.mathjax_path == mathjax.MATHJAX_URL:
         mathjax_files()  # says what is missing before anything is built
         config.mathjax_path = _MATHJAX
 
@@ -94,46 +89,11 @@ def load_mathjax(
         app.env.get_domain("math").data["has_equations"][pagename] = True
 
 
-def slim(app: "Sphinx", exception: Exception | None) -> None:
-    """Takes out of the site what the configuration leaves out, with the tags that load it."""
-    if exception is not None or app.builder.format != "html":
-        return
-    static = Path(app.outdir, "_static")
-    patterns = app.config.verified_book_offline_leaves_out
-    files = sorted({file for pattern in patterns for file in static.glob(pattern)})
-    names = [file.relative_to(static).as_posix() for file in files if file.is_file()]
-    if loaded := [name for name in names if name.endswith((".js", ".css"))]:
-        tags = tags_of(loaded)
-        for page in Path(app.outdir).rglob("*.html"):
-            text = text_of_site(page)
-            slimmer = tags.sub("", text)
-            if slimmer != text:
-                page.write_text(slimmer, encoding="utf-8")
-    for name in names:
-        static.joinpath(name).unlink()
-    for folder in sorted(static.rglob("*"), reverse=True):  # those within a folder before it
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-
-
-def tags_of(names: Iterable[str]) -> re.Pattern[str]:
-    """The tags of a page that load one of the files in the site's `_static` folder.
-
-    Examples:
-        >>> tags_of(["a.js"]).sub("", '<script src="../_static/a.js?v=1"></script><b>')
-        '<b>'
-    """
-    file = rf'="[^"]*_static/(?:{"|".join(map(re.escape, names))})(?:[?#][^"]*)?"'
-    return re.compile(rf"<script[^>]* src{file}[^>]*></script>\s*|<link[^>]* href{file}[^>]*>\s*")
-
-
 def setup(app: "Sphinx") -> "ExtensionMetadata":
-    """Runs before Sphinx's own use of MathJax, and last of all when a build finishes."""
+    """Runs before Sphinx's own use of MathJax."""
     app.setup_extension("verified_book")
     app.setup_extension("sphinx.ext.mathjax")
-    settings.register(app, settings.OFFLINE)
     app.connect("config-inited", point_to_mathjax)
     app.connect("builder-inited", copy_mathjax)
     app.connect("html-page-context", load_mathjax, priority=400)
-    app.connect("build-finished", slim, priority=900)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

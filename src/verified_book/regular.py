@@ -15,13 +15,6 @@ from sphinx.errors import SphinxError
 #: Bytes of a text at most, unless a caller knows better. The longest page of a site has some 5e6.
 MOST = 2**26
 
-_KINDS = (
-    (stat.S_ISDIR, errno.EISDIR, "it is a folder"),
-    (stat.S_ISFIFO, errno.EINVAL, "it is a pipe and no file"),
-    (stat.S_ISSOCK, errno.EINVAL, "it is a socket and no file"),
-    (lambda mode: not stat.S_ISREG(mode), errno.EINVAL, "it is a device and no file"),
-)
-
 
 class SiteFileError(SphinxError):
     """A file of a built site cannot be read."""
@@ -49,9 +42,10 @@ _BINARY: int = getattr(os, "O_BINARY", 0)  # of Windows
 
 
 def _check_kind(status: os.stat_result, path: str | Path) -> None:
-    for applies, number, said in _KINDS:
-        if applies(status.st_mode):
-            raise OSError(number, said, str(path))
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, and no file", str(path))
 
 
 def read_regular(path: str | Path, most: int = MOST) -> bytes:

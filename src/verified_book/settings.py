@@ -82,14 +82,6 @@ OUTPUTS = (
 
 KERNELS = (
     Setting(
-        "verified_book_transport",
-        "auto",
-        (str,),
-        "",
-        "How kernels are talked to: by sockets of their own (`ipc`), by network ports (`tcp`), or, "
-        "with `auto`, by sockets where platform and kernel know them.",
-    ),
-    Setting(
         "verified_book_preload",
         [],
         (list, tuple),
@@ -123,17 +115,6 @@ CLAIMS = (
         (str,),
         "env",
         "What the build advises when the proof of a claim cannot fail.",
-    ),
-)
-
-OFFLINE = (
-    Setting(
-        "verified_book_offline_leaves_out",
-        ["**/*.map"],
-        (list, tuple),
-        "",
-        "Patterns, from the site's `_static` folder, of files that no page needs. "
-        "They are removed, and the tags that load them.",
     ),
 )
 

@@ -114,7 +114,7 @@ def test_terms_and_names_stand_under_their_letters(build):
         "mask , Masks ; Masks: What a causal mask hides ; claims A1 , A2",
         "Norm",
     ]
-    heads = re.findall(r'<h3 id="([^"]*)">(.*?)</h3>', build.article("end.html"))
+    heads = re.findall(r'<h3 class="rubric" id="([^"]*)">(.*?)</h3>', build.article("end.html"))
     assert heads == [(f"index-{key.lower()}", key) for key in ["Signs", "A", "F", "M", "N"]]
     links = re.findall(r'href="#(index-[^"]*)">', build.article("end.html"))
     assert links == [anchor for anchor, _ in heads]

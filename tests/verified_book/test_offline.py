@@ -1,4 +1,4 @@
-"""A site that asks another host for MathJax, or has files that its author left out, is noticed."""
+"""A site that asks another host for MathJax is noticed."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,6 @@ from verified_book import offline
 pytestmark = pytest.mark.xdist_group("offline")
 
 CONF = 'extensions = ["verified_book.offline"]\nhtml_theme = "sphinx_book_theme"\n'
-LEAVE_OUT = 'verified_book_offline_leaves_out = ["**/*.map", "scripts/fontawesome.js*"]\n'
 PAGES = {
     "index.rst": "Index\n=====\n\n.. toctree::\n\n   maths\n",
     "maths.rst": "Title :math:`x`\n===============\n\n.. math:: y = \\cancel{x}\n",
@@ -24,7 +23,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("offline")
-    return sphinx_build(folder, CONF + LEAVE_OUT, PAGES).site
+    return sphinx_build(folder, CONF, PAGES).site
 
 
 def html_of(site: Path) -> dict[str, str]:
@@ -58,20 +57,6 @@ def test_no_page_names_another_host(pages):
         resources = re.findall(r'<(?:script|link|img|iframe)[^>]* (?:src|href)="([^"]*)"', page)
         assert resources
         assert not [name for name in resources if re.match(r"(?:https?:)?//", name)]
-
-
-def test_what_the_author_leaves_out_is_gone_with_its_tags(site, pages):
-    assert not any("scripts/fontawesome.js" in page for page in pages.values())
-    assert not list(site.rglob("scripts/fontawesome.js*"))
-    assert not list(site.rglob("*.map"))
-    assert list(site.rglob("fontawesome/webfonts/*.woff2"))
-
-
-def test_by_default_it_leaves_out_source_maps_only(tmp_path):
-    site = sphinx_build(tmp_path, CONF, PAGES).site
-    assert not list(site.rglob("*.map"))
-    assert list(site.rglob("scripts/fontawesome.js"))
-    assert "scripts/fontawesome.js" in html_of(site)["index.html"]
 
 
 @pytest.mark.parametrize(
@@ -129,19 +114,3 @@ def test_the_package_is_needed_only_where_it_was_chosen(tmp_path, conf, status):
     build = sphinx_build(tmp_path, HIDE + conf, PAGES, status=status)
     assert ("pip install sphinx-mathjax-offline" in build.log) is (status == 2)
     assert "Traceback" not in build.log
-
-
-@pytest.mark.parametrize(
-    ("page", "left"),
-    [
-        ('<script src="_static/a/b.js"></script>\n<p>', "<p>"),
-        ('<script async src="../_static/a/b.js?v=1"></script><p>', "<p>"),
-        ('<link rel="preload" as="script" href="_static/a/b.js" />\n<p>', "<p>"),
-        ('<script src="_static/a/bxjs"></script>', None),
-        ('<script src="_static/c/a/b.js"></script>', None),
-        ('<script src="_static/a/b.json"></script>', None),
-        ('<a href="_static/a/b.js">b</a>', None),
-    ],
-)
-def test_tags_of_a_file(page, left):
-    assert offline.tags_of(["a/b.js"]).sub("", page) == (page if left is None else left)

@@ -12,8 +12,8 @@ from verified_book import regular
 
 SAID = {
     "a folder": "it is a folder",
-    "a pipe": "it is a pipe and no file",
-    "a device": "it is a device and no file",
+    "a pipe": "it is a pipe, a socket or a device, and no file",
+    "a device": "it is a pipe, a socket or a device, and no file",
     "a link to nothing": "No such file or directory",
     "a link to itself": "Too many levels of symbolic links",
     "a gigabyte of zeros": f"it has {GIGABYTE:,} bytes, and no more than {regular.MOST:,} are read",
@@ -50,7 +50,7 @@ def test_who_writes_to_a_pipe_waits_on(tmp_path: Path):
     os.mkfifo(pipe := tmp_path / "pipe")
     held = os.open(pipe, os.O_RDWR)  # of another process, with what it has written
     os.write(held, b"not for you")
-    with pytest.raises(OSError, match="it is a pipe and no file"):
+    with pytest.raises(OSError, match="it is a pipe, a socket or a device, and no file"):
         regular.open_regular(pipe)
     assert os.read(held, 99) == b"not for you"
     os.close(held)

@@ -70,7 +70,6 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     from verified_book.static_files import offer_static_files
 
     app.setup_extension("verified_book")
-    app.setup_extension("verified_book.headings")
     app.add_node(general_index)
     app.add_directive("general-index", GeneralIndexDirective)
     app.add_post_transform(FillGeneralIndex)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 from sphinx.util.nodes import make_refnode
 
-from verified_book.headings import added_heading
+from verified_book.headings import heading
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -36,10 +36,10 @@ def listing(
     for key, group in groups:
         anchor = f"index-{key.lower()}"
         links += [nodes.reference("", key, refid=anchor, internal=True), nodes.Text(" ")]
-        heading = added_heading("", key, ids=[anchor], level=level)
+        title = heading(level, key, ids=[anchor])
         lines = nodes.bullet_list(classes=["general-index", "simple"])
         lines += [_line(app, docname, entry) for entry in group]
-        shown += [heading, lines]
+        shown += [title, lines]
     return shown if groups else []
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Imported when a build begins, in this order: a book without claims waits for none of them.
 _MODULES = (
-    *("domain", "directive", "derivation", "filter", "folds", "index", "listing", "note_lines"),
+    *("domain", "directive", "derivation", "folds", "index", "listing"),
     *("outdated", "checks", "style"),
 )
 

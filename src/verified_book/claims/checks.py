@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from verified_book.claims import note_lines, proofs, style
+from verified_book.claims import proofs, style
 from verified_book.claims.claim import Claim
 from verified_book.claims.directive import remember_statements
 from verified_book.claims.domain import ClaimsDomain, claims_domain
@@ -66,7 +66,7 @@ def refuted_claims(env: BuildEnvironment) -> list[Claim]:
 
 
 def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
-    """What stands twice, and what refers to no claim: ids, addresses, references, notes' lines."""
+    """What stands twice, and what refers to no claim: ids, addresses, references."""
     claims = domain.all_claims()
     counts = Counter(claim.id for claim in claims)
     anchors: dict[tuple[str, str], dict[str, Claim]] = defaultdict(dict)
@@ -95,7 +95,7 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
                 message = f"a reference to the claim {reference.claim}, which does not exist"
                 remedy = f"The claims of the book are: {known or 'none'}."
                 failures.append(Failure(reference.source, reference.line, message, remedy))
-    return [*failures, *note_lines.contradictions(domain, claims)]
+    return failures
 
 
 def setup(app: Sphinx) -> None:

@@ -119,13 +119,3 @@ class Reference:
     claim: str
     source: str
     line: int
-
-
-@dataclass(frozen=True)
-class NoteLine:
-    """A line of a note, restated on the page that goes through the note."""
-
-    note: str
-    claim: str
-    source: str
-    line: int

@@ -18,7 +18,7 @@ from sphinx.errors import NoUri
 from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
-from verified_book.claims.claim import Claim, NoteLine, Reference
+from verified_book.claims.claim import Claim, Reference
 from verified_book.outputs.source_lines import true_place
 from verified_book.toc_order import reading_order
 
@@ -61,12 +61,12 @@ class ClaimsDomain(Domain):
     initial_data = {  # noqa: RUF012
         "claims": {},
         "references": {},
-        "lines": {},
         "indexes": set(),
+        "shown": set(),
         "links": {},
         "rows": [],
     }
-    data_version = 3
+    data_version = 4
 
     @property
     def claims(self) -> dict[str, list[Claim]]:
@@ -79,14 +79,14 @@ class ClaimsDomain(Domain):
         return self.data["references"]
 
     @property
-    def lines(self) -> dict[str, list[NoteLine]]:
-        """The lines of notes on each page that goes through one."""
-        return self.data["lines"]
-
-    @property
     def indexes(self) -> set[str]:
         """The pages that show the index of claims."""
         return self.data["indexes"]
+
+    @property
+    def shown(self) -> set[str]:
+        """The pages that show claims of others otherwise: written again when a claim changes."""
+        return self.data["shown"]
 
     def all_claims(self) -> list[Claim]:
         """Every claim of the book, page by page in no particular order."""
@@ -101,17 +101,18 @@ class ClaimsDomain(Domain):
         """Forgets a page that will be read again or has gone."""
         self.claims.pop(docname, None)
         self.references.pop(docname, None)
-        self.lines.pop(docname, None)
         self.indexes.discard(docname)
+        self.shown.discard(docname)
 
     def merge_domaindata(self, docnames: Iterable[str], otherdata: dict[str, Any]) -> None:
         """Takes over what a parallel reader has learned."""
         for docname in docnames:
-            for kind in ("claims", "references", "lines"):
+            for kind in ("claims", "references"):
                 if docname in otherdata[kind]:
                     self.data[kind][docname] = otherdata[kind][docname]
-            if docname in otherdata["indexes"]:
-                self.indexes.add(docname)
+            for kind in ("indexes", "shown"):
+                if docname in otherdata[kind]:
+                    self.data[kind].add(docname)
 
     def get_type_name(self, type: ObjType, primary: bool = False) -> str:
         """What search results call a claim."""

@@ -29,8 +29,7 @@ def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
         for docname, references in domain.references.items()
         if any(reference.claim in changed for reference in references)
     }
-    listing = domain.indexes | domain.lines.keys()
-    return sorted(pages | listing if rows != old_rows else pages)
+    return sorted(pages | domain.indexes | domain.shown if rows != old_rows else pages)
 
 
 def setup(app: Sphinx) -> None:

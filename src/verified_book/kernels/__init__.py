@@ -4,7 +4,6 @@ A part of :mod:`verified_book` that needs none of the others, and an extension b
 its own clients in the place of MyST-NB's for the time of a build, in all of its execution modes.
 """
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -12,40 +11,14 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
-from verified_book import settings
-from verified_book.kernels import cache, clients, damage, files, readers
+from verified_book import patches, settings
+from verified_book.kernels import cache, cache_repair, clients, files, parallel_tasks
 from verified_book.kernels.build import Kernels
-from verified_book.kernels.patches import Replacements
+from verified_book.patches import Replacements
 from verified_book.version import __version__
-
-__all__ = ["declare_files", "opened_files", "read_files", "setup"]
 
 _replaced = Replacements()
 _builds: list[Kernels] = []  # one, unless a build was broken off
-
-
-def opened_files(app: Sphinx, docname: str) -> list[Path]:
-    """The files of the book that the cells of a page have opened to read when they last ran."""
-    known = files.pages(app.env).get(docname)
-    return [Path(app.srcdir, name) for name in known.opened] if known else []
-
-
-def read_files(app: Sphinx, docname: str) -> list[Path]:
-    """All files that a page depends on: those that it opened or that are declared for it."""
-    known = files.pages(app.env).get(docname)
-    return [Path(app.srcdir, name) for name in known.digests] if known else []
-
-
-def declare_files(app: Sphinx, docname: str, patterns: Iterable[str]) -> None:
-    """Makes the page that is being read depend on files, whether its cells have run yet or not.
-
-    Args:
-        app: The build.
-        docname: The page.
-        patterns: Globs from the page's folder, or with a leading slash from the book's.
-    """
-    files.declare(app, docname, patterns)
-    cache.update_sidecar(app, docname)
 
 
 def prepare(app: Sphinx) -> None:
@@ -56,7 +29,7 @@ def prepare(app: Sphinx) -> None:
     settings = app.env.mystnb_config  # type: ignore[attr-defined]  # MyST-NB adds it
     if settings.execution_mode == "cache":
         wanted = Path(settings.execution_cache_path)
-        found = damage.usable_cache(wanted, lambda: kernels.quarters.folder("cache"))
+        found = cache_repair.usable_cache(wanted, lambda: kernels.runtime_dir.folder("cache"))
         app.env.mystnb_config = settings.copy(  # type: ignore[attr-defined]  # as above
             execution_cache_path=str(found)
         )
@@ -64,7 +37,7 @@ def prepare(app: Sphinx) -> None:
         {
             **clients.of_build(kernels),
             "myst_nb.core.execute.cache.get_cache": partial(cache.BookCache, app),
-            "sphinx.builders.ParallelTasks": readers.WatchedTasks,
+            "sphinx.builders.ParallelTasks": parallel_tasks.WatchedTasks,
         }
     )
 
@@ -95,6 +68,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers the configuration and the events."""
     app.setup_extension("myst_nb")
     settings.register(app, settings.KERNELS)
+    patches.require()
+    app.connect("builder-inited", lambda app: patches.report())
     app.connect("builder-inited", prepare, priority=800)
     app.connect("env-before-read-docs", before_reading)
     app.connect("env-updated", after_reading)

@@ -7,45 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
-from sphinx.errors import ConfigError
 
-from verified_book.kernels import files, readers
+from verified_book.kernels import files, parallel_tasks
 from verified_book.kernels.preloaded import ForkServer
-from verified_book.kernels.quarters import VARIABLE, Quarters
+from verified_book.kernels.runtime_dir import VARIABLE, RuntimeDir
 
 
 class Kernels:
     """What the kernels of a build share.
 
     Attributes:
-        transport: How they talk: `ipc`, `tcp`, or `auto`.
         reads: Whether the build reads any page.
         server: What kernels are forked from, if modules are to be imported beforehand.
     """
 
     def __init__(self, app: Sphinx) -> None:
         self.app = app
-        self.transport: str = app.config.verified_book_transport
-        if self.transport not in ("auto", "ipc", "tcp"):
-            raise ConfigError(
-                f"verified_book_transport is {self.transport!r}; it can be auto, ipc or tcp"
-            )
         self.reads = False
         self.server: ForkServer | None = None
-        self._quarters: Quarters | None = None
-        self._lifeline = readers.Lifeline()
+        self._runtime_dir: RuntimeDir | None = None
+        self._process = os.getpid()
         # Processes that Sphinx forks are children of multiprocessing; kernels are not.
         util.register_after_fork(self, Kernels._forked)
-        if self.transport == "ipc" and not self.quarters.sockets:
-            self.close()
-            raise ConfigError("verified_book_transport is 'ipc', but there can be no sockets here")
 
     @property
-    def quarters(self) -> Quarters:
+    def runtime_dir(self) -> RuntimeDir:
         """Where the kernels of this process live."""
-        if self._quarters is None:
-            self._quarters = Quarters()
-        return self._quarters
+        if self._runtime_dir is None:
+            self._runtime_dir = RuntimeDir()
+        return self._runtime_dir
 
     @property
     def page(self) -> str:
@@ -69,32 +59,32 @@ class Kernels:
                 name(path) for path in made for name in (os.path.abspath, os.path.realpath)
             ],
         }
-        return {**self.quarters.environment(), VARIABLE: json.dumps(orders)}
+        return {**self.runtime_dir.environment(), VARIABLE: json.dumps(orders)}
 
     def preload(self) -> None:
         """Makes what kernels are forked from, if modules are named and there can be sockets."""
         modules = list(self.app.config.verified_book_preload)
-        if modules and self.server is None and self.quarters.sockets:
-            environment = self.quarters.environment()
-            self.server = ForkServer(modules, self.quarters.path / "forks", environment)
+        if modules and self.server is None and self.runtime_dir.sockets:
+            environment = self.runtime_dir.environment()
+            self.server = ForkServer(modules, self.runtime_dir.path / "forks", environment)
 
     def has_run(self, notebook: Any, log: Path | None) -> None:
         """Remembers which files the page that is being read has opened."""
         files.remember(self.app, notebook.metadata, log)
 
     def _forked(self) -> None:
-        """Makes a reader of pages end with the build, and gives it quarters of its own."""
-        self._lifeline.hold()
-        if self._quarters is not None:
-            self._quarters.leave_to_owner()
-            self._quarters = None
+        """Makes a reader of pages end with the build, in a runtime directory of its own."""
+        parallel_tasks.end_with(self._process)
+        self._process = os.getpid()
+        if self._runtime_dir is not None:
+            self._runtime_dir.leave_to_owner()
+            self._runtime_dir = None
 
     def close(self) -> None:
         """Ends what still runs, and removes the folder."""
-        self._lifeline.close()
         if self.server is not None:
             self.server.close()
             self.server = None
-        if self._quarters is not None:
-            self._quarters.close()
-            self._quarters = None
+        if self._runtime_dir is not None:
+            self._runtime_dir.close()
+            self._runtime_dir = None

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_cache.base import CacheBundleIn
-from jupyter_cache.cache.db import NbCacheRecord, create_db
+from jupyter_cache.cache.db import NbCacheRecord
 from jupyter_cache.cache.main import JupyterCacheBase
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.util import logging
-from sqlalchemy import Engine, event
 
 from verified_book.kernels import files
 from verified_book.kernels.files import PageFiles
@@ -25,8 +24,6 @@ from verified_book.sealed import read_sealed, write_sealed
 logger = logging.getLogger(__name__)
 
 _SIDECAR = "verified_book.json"
-_RECORD = "verified_book_record"  # of the page that is being read
-_PATIENCE = 60_000  # milliseconds that a build waits while another one writes
 
 
 class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
@@ -34,20 +31,7 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
 
     def __init__(self, app: Sphinx, path: str | Path) -> None:
         super().__init__(path)
-        self._db: Engine | None = None
         self.app = app
-
-    @property
-    def db(self) -> Engine:
-        """The database, which several builds and readers write to."""
-        if self._db is None:
-            self._db = create_db(self.path)
-            event.listen(
-                self._db,
-                "connect",
-                lambda connection, record: connection.execute(f"PRAGMA busy_timeout={_PATIENCE}"),
-            )
-        return self._db
 
     def match_cache_notebook(self, nb: NotebookNode) -> NbCacheRecord:
         """Finds the outputs of a page; raises KeyError if it has to run."""
@@ -68,7 +52,6 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
         if elsewhere or now.digests != known.digests:
             raise KeyError("what the page reads has changed")
         files.pages(self.app.env)[docname] = now
-        self.app.env.temp_data[_RECORD] = str(folder)
         return record
 
     def cache_notebook_bundle(
@@ -90,7 +73,6 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
             reason = str(error).partition("\n")[0]
             logger.info("%s: its outputs could not be kept in the cache: %s", docname, reason)
             return NbCacheRecord(uri=bundle.uri, hashkey="")
-        self.app.env.temp_data[_RECORD] = str(folder)
         return record
 
     def _folder(self, hashkey: str) -> Path:
@@ -112,13 +94,6 @@ def write_sidecar(folder: Path, known: PageFiles) -> None:
     """Notes what a page has read next to its outputs."""
     content = {"outputs": stamp_of(folder / "base.ipynb"), **asdict(known)}
     write_sealed(folder / _SIDECAR, content)
-
-
-def update_sidecar(app: Sphinx, docname: str) -> None:
-    """Notes what was declared for the page that is being read after it had run."""
-    folder = app.env.temp_data.get(_RECORD)
-    if folder is not None and (Path(folder) / _SIDECAR).is_file():
-        write_sidecar(Path(folder), files.pages(app.env)[docname])
 
 
 def remove(path: Path) -> None:

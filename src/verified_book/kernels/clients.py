@@ -14,6 +14,7 @@ from myst_nb.core.execute.cache import NotebookClientCache
 from myst_nb.core.execute.direct import NotebookClientDirect
 from myst_nb.core.execute.inline import ModifiedNotebookClient, NotebookClientInline
 from nbclient import NotebookClient
+from nbclient.util import run_sync
 from nbformat import NotebookNode
 from sphinx.util import logging
 from traitlets import Any as AnyTrait
@@ -45,30 +46,56 @@ class BookClient(NotebookClient):
         return BookKernelManager
 
     def create_kernel_manager(self) -> BookKernelManager:
-        """Makes the manager of a kernel that lives in the quarters of this process."""
+        """Makes the manager of a kernel that lives in the runtime directory of this process."""
         manager = super().create_kernel_manager()
         if not isinstance(manager, BookKernelManager):
             raise TypeError(f"kernel_manager_class is set to {self.kernel_manager_class}")
         kernels: Kernels = self.kernels
-        manager.quarters = kernels.quarters
-        manager.wanted = kernels.transport
+        manager.runtime_dir = kernels.runtime_dir
         manager.server = kernels.server
         manager.page = kernels.page
-        self.log_of_files = kernels.quarters.new_name().with_suffix(".log")
+        self.log_of_files = kernels.runtime_dir.new_name().with_suffix(".log")
         manager.environment = kernels.environment(self.log_of_files)
         return manager
+
+    async def async_start_new_kernel(self, **options: Any) -> None:
+        """Starts the kernel and waits until it answers; a first failure is tried again."""
+        reasons: list[str] = []
+        while len(reasons) < 2:
+            self.km = self.create_kernel_manager()
+            try:
+                await super().async_start_new_kernel(**options)
+                await super().async_start_new_kernel_client()
+                return
+            except KernelStartError:
+                raise
+            except Exception as error:
+                reasons.append(str(error) or type(error).__name__)
+            if self.km is not None:
+                await self._async_cleanup_kernel()
+            if len(reasons) < 2:
+                logger.info(
+                    "%s: kernel %r did not start (%s); it is started once more",
+                    *(self.kernels.page, self.kernel_name, reasons[0]),
+                )
+        told = "; then ".join(dict.fromkeys(reasons))
+        raise KernelStartError(f"kernel {self.kernel_name!r} did not start, twice: {told}")
+
+    start_new_kernel = run_sync(async_start_new_kernel)
+
+    def start_new_kernel_client(self) -> Any:
+        """The client by which the kernel has answered when it was started."""
+        return self.kc
 
     @asynccontextmanager
     async def async_setup_kernel(self, **options: Any) -> AsyncIterator[None]:
         """Starts a kernel and ends it.
 
         Unlike its original it handles no signals, for which that ends the page and goes on with the
-        next: Ctrl-C ends the build, and the sentinel the kernel.
+        next: Ctrl-C ends the build, and the reaper the kernel.
         """
-        self.km = self.create_kernel_manager()
         try:
             await self.async_start_new_kernel(**options)
-            await self.async_start_new_kernel_client()
             yield
         finally:
             if self.km is not None:

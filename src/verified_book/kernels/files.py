@@ -140,7 +140,7 @@ def remember(app: Sphinx, metadata: Any, log: Path | None) -> None:
     Args:
         app: The build.
         metadata: The metadata of its notebook.
-        log: What its kernel noted, see :mod:`verified_book.kernels.inside`.
+        log: What its kernel noted, see :mod:`verified_book.kernels.audit_hook`.
     """
     source, docname = Path(app.srcdir), app.env.docname
     stamps, written = read_log(log)
@@ -183,24 +183,9 @@ def read_docinfo(app: Sphinx, doctree: nodes.document) -> None:
         for child in node.findall(nodes.field):
             if child[0].astext() == "verified_book_data":
                 names = child[1].astext().replace("\n", ",").split(",")
-                declare(app, app.env.docname, [name.strip() for name in names if name.strip()])
-
-
-def declare(app: Sphinx, docname: str, patterns: Iterable[str]) -> None:
-    """Adds data files to the page that is being read, whether it has run yet or not.
-
-    Args:
-        app: The build.
-        docname: The page.
-        patterns: Globs from the page's folder, or with a leading slash from the book's.
-    """
-    found = [pattern_from(folder_of(docname), pattern) for pattern in patterns]
-    app.env.temp_data.setdefault(_DECLARED, []).extend(found)
-    known = pages(app.env).get(docname)
-    if known is not None:
-        now = known.with_patterns(Path(app.srcdir), found)
-        now.digests.update(known.digests)  # what the cells have read was read before
-        pages(app.env)[docname] = now
+                folder = folder_of(app.env.docname)
+                found = [pattern_from(folder, name.strip()) for name in names if name.strip()]
+                app.env.temp_data.setdefault(_DECLARED, []).extend(found)
 
 
 def check_page(app: Sphinx, doctree: nodes.document) -> None:

@@ -3,8 +3,8 @@
 It is started when a build begins and imports nothing until the first kernel is asked for. Each
 request, a line of JSON on the socket that it was given, is answered by the process number of a new
 kernel, which leads a process group, or by what went wrong. The end of its input is the end of the
-build, in whatever way. Like :mod:`verified_book.kernels.inside` it runs in the kernel's Python and
-imports nothing but the standard library and what it was told to.
+build, in whatever way. Like :mod:`verified_book.kernels.audit_hook` it runs in the kernels' Python
+and imports nothing but the standard library and what it was told to.
 """
 
 import gc

@@ -1,10 +1,8 @@
-"""Starts a kernel of a build: on sockets of its own, and once more if it does not come up."""
+"""Starts a kernel of a build: on sockets of its own, forked where it can be."""
 
 import re
 from itertools import pairwise
 from pathlib import Path
-from queue import Empty
-from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -20,11 +18,9 @@ from verified_book.kernels.preloaded import (
     PreloadedProvisioner,
     can_fork,
 )
-from verified_book.kernels.quarters import Quarters
+from verified_book.kernels.runtime_dir import RuntimeDir
 
 logger = logging.getLogger(__name__)
-
-STARTUP_TIME = 60  # seconds, as nbclient waits
 
 
 class KernelStartError(Exception):
@@ -32,24 +28,22 @@ class KernelStartError(Exception):
 
 
 class BookKernelManager(AsyncKernelManager):
-    """A kernel in the quarters of the process that runs it.
+    """A kernel in the runtime directory of the process that runs it.
 
     Attributes:
         server: What kernels are forked from, if anything.
-        wanted: How it shall talk, `verified_book_transport`.
         page: The document that it runs, for messages.
         environment: The variables of the kernel.
     """
 
-    quarters = Instance(Quarters)
+    runtime_dir = Instance(RuntimeDir)
     server = Instance(ForkServer, allow_none=True)
-    wanted = Unicode("auto")
     page = Unicode()
     environment = Dict()
     _pid: int | None = None
 
     async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]  # an attribute there
-        """Starts the kernel and waits until it answers; a first failure is tried again."""
+        """Starts the kernel: forked if it can be, or else as ever."""
         try:
             spec = self.kernel_spec
         except NoSuchKernel as error:
@@ -58,36 +52,21 @@ class BookKernelManager(AsyncKernelManager):
                 f"no kernel named {self.kernel_name!r} is installed; installed are: {known}"
             ) from error
         options.setdefault("env", dict(self.environment))
-        reasons: list[str] = []
-        while len(reasons) < 2:
-            self._take_address(spec)
-            self._take_provisioner(spec)
-            try:
-                await super().start_kernel(**options)
-                self._put_under_watch()
-                await self._answer()
-                return
-            except NotForkedError as error:
-                self._do_without_server(error)
-                await self._give_up()
-                continue
-            except Exception as error:
-                reasons.append(str(error) or type(error).__name__)
-            if len(reasons) < 2:
-                logger.info(
-                    "%s: kernel %r did not start (%s); it is started once more",
-                    *(self.page, self.kernel_name, reasons[0]),
-                )
-            await self._give_up()
-        told = "; then ".join(dict.fromkeys(reasons))
-        raise KernelStartError(f"kernel {self.kernel_name!r} did not start, twice: {told}")
+        self._take_address(spec)
+        self._take_provisioner(spec)
+        try:
+            await super().start_kernel(**options)
+        except NotForkedError as error:
+            self._do_without_server(error)
+            self.provisioner = None
+            await super().start_kernel(**options)
+        self._put_under_watch()
 
     def _take_address(self, spec: KernelSpec | None) -> None:
         """Chooses sockets that no other kernel has, or leaves the choice of ports to Jupyter."""
-        name = self.quarters.new_name()
+        name = self.runtime_dir.new_name()
         self.connection_file = str(name.with_suffix(".json"))
-        ours = self.wanted == "ipc" or (self.wanted == "auto" and is_ipykernel(spec))
-        if ours and self.quarters.sockets:
+        if is_ipykernel(spec) and self.runtime_dir.sockets:
             self.transport = "ipc"
             self.ip = str(name)
 
@@ -114,33 +93,7 @@ class BookKernelManager(AsyncKernelManager):
         process = self.provisioner
         if isinstance(process, LocalProvisioner) and process.pid and process.pid == process.pgid:
             self._pid = process.pid
-            self.quarters.started(process.pid)
-
-    async def _answer(self) -> None:
-        """Waits until the kernel answers, and no longer than it lives."""
-        client = self.client()
-        client.start_channels(iopub=False, stdin=False, hb=False, control=False)
-        try:
-            client.kernel_info()
-            deadline = monotonic() + STARTUP_TIME
-            while True:
-                try:
-                    await client.get_shell_msg(timeout=0.2)
-                    return
-                except Empty:
-                    if not await self.is_alive():
-                        raise RuntimeError("it ended before it answered") from None
-                    if monotonic() > deadline:
-                        raise RuntimeError(f"no answer in {STARTUP_TIME} seconds") from None
-        finally:
-            client.shell_channel.stop()
-
-    async def _give_up(self) -> None:
-        """Ends a kernel that did not come up, so that another can be started in its place."""
-        if self.has_kernel:
-            await self.shutdown_kernel(now=True, restart=True)
-        await self._after_end()
-        self.provisioner = None  # it would use the same ports again
+            self.runtime_dir.started(process.pid)
 
     async def cleanup_resources(self, restart: bool = False) -> None:  # type: ignore[override]  # so is its parent's
         """Removes what is left of the kernel."""
@@ -149,7 +102,7 @@ class BookKernelManager(AsyncKernelManager):
 
     async def _after_end(self) -> None:
         if self._pid is not None and not await self.is_alive():
-            self.quarters.ended(self._pid)
+            self.runtime_dir.ended(self._pid)
             self._pid = None
 
 

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -124,14 +123,6 @@ class ForkedProcess:
         """Sends it a signal, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
-
-    def terminate(self) -> None:
-        """Asks it to end."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Ends it."""
-        self.send_signal(signal.SIGKILL)
 
 
 class PreloadedProvisioner(LocalProvisioner):

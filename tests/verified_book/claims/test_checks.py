@@ -24,7 +24,6 @@ def said(
             page: [Reference(name, f"{page}.md", 5) for name in names.split()]
             for page, names in references.items()
         },
-        lines={},
         is_elsewhere=lambda app, reference, page: f"{reference.claim} on {page}" == elsewhere,
     )
     env = SimpleNamespace(found_docs={"one", *unread}, all_docs={"one": 0})

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from docutils import nodes
 
-from verified_book.claims.claim import Claim, NoteLine, Reference
+from verified_book.claims.claim import Claim, Reference
 from verified_book.claims.domain import ClaimsDomain
 from verified_book.claims.outdated import outdated_pages
 from verified_book.toc_order import reading_order
@@ -62,12 +62,12 @@ def test_search_results_name_their_kind(domain):
 
 def test_a_page_that_goes_is_forgotten(domain):
     domain.references["a"] = domain.references["b"] = [Reference("A1", "a.md", 3)]
-    domain.lines["a"] = domain.lines["b"] = [NoteLine("book", "A1", "a.md", 3)]
+    domain.shown.update(["a", "b"])
     domain.indexes.update("ab")
     domain.clear_doc("a")
     domain.clear_doc("unknown")
     assert set(domain.claims) == {"b", "orphan"}
-    assert (set(domain.references), set(domain.lines), domain.indexes) == ({"b"}, {"b"}, {"b"})
+    assert (set(domain.references), domain.shown, domain.indexes) == ({"b"}, {"b"}, {"b"})
     assert [claim.id for claim in domain.all_claims()] == ["O1", "B1"]
 
 
@@ -76,7 +76,7 @@ def test_pages_of_another_process_are_taken_over(domain):
     for name in ("a", "new"):  # it has read "new" and "b" only
         other.claims[name] = claims(name, "other")
         other.references[name] = [Reference("A1", f"{name}.md", 3)]
-        other.lines[name] = [NoteLine("book", "A1", f"{name}.md", 3)]
+        other.shown.add(name)
         other.indexes.add(name)
     domain.indexes.add("b")
     domain.merge_domaindata({"new", "b"}, other.data)
@@ -87,7 +87,7 @@ def test_pages_of_another_process_are_taken_over(domain):
         "new": ["other"],
     }
     assert domain.references == {"new": [Reference("A1", "new.md", 3)]}
-    assert domain.lines == {"new": [NoteLine("book", "A1", "new.md", 3)]}
+    assert domain.shown == {"new"}
     assert domain.indexes == {"b", "new"}
 
 
@@ -96,7 +96,7 @@ def test_pages_that_show_a_claim_are_written_again_when_it_changes(domain):
     book = SimpleNamespace(titles=titles, get_domain=lambda name: domain)
     domain.references["links"] = [Reference("A1", "links.md", 3)]
     domain.references["others"] = [Reference("B1", "others.md", 3)]
-    domain.lines["lines"] = [NoteLine("book", "A1", "lines.md", 3)]
+    domain.shown.add("lines")
     domain.indexes.add("index")
     assert outdated_pages(None, book) == ["index", "lines", "links", "others"]
     assert outdated_pages(None, book) == []

@@ -1,14 +1,13 @@
-"""The index of claims: its order, what stands in view, and what its filter can choose by."""
+"""The index of claims: its order, and what it says."""
 
 import re
 
 import pytest
 from bs4 import BeautifulSoup
-from docutils import nodes
 
 from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build
 from verified_book.claims.claim import Claim
-from verified_book.claims.listing import first_sentence, in_natural_order
+from verified_book.claims.listing import in_natural_order
 
 
 @pytest.mark.parametrize(
@@ -24,29 +23,6 @@ def test_claims_stand_in_the_order_of_their_ids(given, ordered):
     assert [claim.id for claim in in_natural_order(claims)] == ordered.split()
 
 
-@pytest.mark.parametrize(
-    ("parts", "first"),
-    [
-        (["One. Two."], 1),
-        (["Is it? It is."], 1),
-        (["Only one."], 2),
-        (["In ", nodes.literal("", "a. b"), " too. Then ", nodes.literal("", "c"), "."], 3),
-        (["See ", nodes.literal("", "a"), ". ", nodes.literal("", "b"), " too."], 3),
-        (["Small numbers, e.g. 1e-9, i.e. few, cf. eq. 3, of 3.5 or ... end here. More."], 1),
-        ([nodes.literal("", "all")], 1),
-    ],
-)
-def test_the_first_sentence_stands_in_view(parts, first):
-    given = [nodes.Text(part) if isinstance(part, str) else part for part in parts]
-    shown, rest = first_sentence(nodes.paragraph("", "", *given))
-    whole = " ".join("".join(part.astext() for part in given).split())
-    said = "".join(part.astext() for part in shown)
-    later = "".join(part.astext() for part in rest)
-    assert f"{said} {later}".strip() == whole
-    assert len(shown) == min(first, len(given))
-    assert not re.search(r"[.?] [A-Z]", said)
-
-
 CONF = """\
 extensions = ["myst_nb", "verified_book.claims"]
 verified_book_notes = {"here": "this book", "none": "nothing", "there": "other & notes"}
@@ -59,20 +35,22 @@ def claim(name: str, note: str, text: str) -> str:
     return f"```{{claim}} {name}\n:note: {note}\n:verdict: holds\n\n{text}\n```\n\n{PROOF}\n"
 
 
+PAGES = {
+    "index.md": "# All\n\n```{toctree}\none\ntwo\n```\n\n## Here\n\n```{claims-index}\n```\n",
+    "one.md": "\n".join(
+        [
+            f"{FRONT_MATTER}\n# Sums & more\n",
+            claim("A10", "here", "It is *two*. And even.\n\nSo there."),
+            claim("A9", "here", "- A list.\n- Of two."),
+        ]
+    ),
+    "two.md": f"{FRONT_MATTER}\n# Two\n\n{claim('B1', 'there', 'One sentence.')}",
+}
+
+
 @pytest.fixture(scope="module")
 def build(tmp_path_factory) -> Build:
-    pages = {
-        "index.md": "# All\n\n```{toctree}\none\ntwo\n```\n\n## Here\n\n```{claims-index}\n```\n",
-        "one.md": "\n".join(
-            [
-                f"{FRONT_MATTER}\n# Sums & more\n",
-                claim("A10", "here", "It is *two*. And even.\n\nSo there."),
-                claim("A9", "here", "- A list.\n- Of two."),
-            ]
-        ),
-        "two.md": f"{FRONT_MATTER}\n# Two\n\n{claim('B1', 'there', 'One sentence.')}",
-    }
-    return sphinx_build(tmp_path_factory.mktemp("listing"), CONF, pages)
+    return sphinx_build(tmp_path_factory.mktemp("listing"), CONF, PAGES)
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +70,7 @@ def test_each_note_has_a_heading_with_its_count(index):
     ] * 2
 
 
-@pytest.mark.parametrize(
-    "tag", ["details", "summary", "h3", "form", "label", "select", "option", "tr"]
-)
+@pytest.mark.parametrize("tag", ["h3", "table", "tr"])
 def test_what_begins_ends(build, tag):
     page = build.pages["index.html"]
     assert page.count(f"</{tag}>") == len(re.findall(rf"<{tag}[ >]", page)) > 0
@@ -106,55 +82,11 @@ def test_each_column_has_its_title(index):
     assert titles == [["note", "holds", "holds if", "fails", "claims"], listed, listed]
 
 
-def test_rows_are_folded_below_their_first_sentence(index):
+def test_a_row_says_all_that_is_known(index):
     listed, counted, one = index.select("table.claims-index tbody tr")
+    measured = "holds: what its cells assert and print"
     assert [words(cell) for cell in one.select("td")] == [
-        "B1",
-        "holds",
-        "One sentence. holds: what its cells assert and print",
-        "one input",
-        "Two",
+        *("B1", "holds", f"One sentence. {measured}", "one input", "Two")
     ]
-    assert words(counted.summary) == "It is two ."
-    more = [words(tag) for tag in counted.details.find_all("p")]
-    assert more == ["And even.", "So there.", "holds: what its cells assert and print"]
-    assert words(listed.summary) == "measured"
-    assert words(listed.select("td")[2]).startswith("A list. Of two. measured holds:")
-    assert not index.select("details.claim-more[open]")
-
-
-def test_rows_say_what_they_are_chosen_by(index):
-    assert [
-        {name: value for name, value in row.attrs.items() if name.startswith("data-")}
-        for row in index.select("table.claims-index tbody tr")
-    ] == [
-        {f"data-{name}": value for name, value in zip(NAMES, values, strict=True)}
-        for values in [
-            ("holds", "here", "one", "input"),
-            ("holds", "here", "one", "input"),
-            ("holds", "there", "two", "input"),
-        ]
-    ]
-
-
-NAMES = ("verdict", "note", "chapter", "strength")
-
-
-def test_the_form_is_hidden_and_offers_what_differs(index):
-    form = index.select_one("form.claims-filter")
-    assert form.has_attr("hidden")
-    assert {
-        select["name"]: [(each["value"], words(each)) for each in select.select("option")]
-        for select in form.select("select")
-    } == {
-        "note": [("", "any (3)"), ("here", "this book (2)"), ("there", "other & notes (1)")],
-        "chapter": [("", "any (3)"), ("one", "Sums & more (2)"), ("two", "Two (1)")],
-    }
-    assert all(field.find_parent("label") for field in form.select("input, select"))
-    assert (form.output["aria-live"], words(form.output)) == ("polite", "3 claims")
-
-
-def test_only_an_index_loads_the_script(build):
-    script = "_static/verified_book_claims_filter.js"
-    assert [name for name, page in build.pages.items() if script in page] == ["index.html"]
-    assert (build.site / script).is_file()
+    assert words(counted.select("td")[2]) == f"It is two . And even. So there. {measured}"
+    assert words(listed.select("td")[2]) == f"A list. Of two. {measured}"

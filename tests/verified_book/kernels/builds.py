@@ -42,9 +42,9 @@ class Build(forks.Run):
 
     @property
     def warnings(self) -> list[str]:
-        """Its warnings, without the place that they are about."""
+        """Its warnings, without the place that they are about, and without their types."""
         self.wait()
-        return re.findall(r"WARNING: (.*)", self.log)
+        return re.findall(r"WARNING: (.*?)(?: \[[\w.]+\])*$", self.log, re.MULTILINE)
 
 
 @dataclass

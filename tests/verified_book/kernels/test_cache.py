@@ -1,7 +1,6 @@
 """A cache that is damaged costs time and a sentence, never the build, and never a right page."""
 
 import logging
-import os
 import shutil
 import sqlite3
 import sys
@@ -18,9 +17,9 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tests.verified_book.hostile import DAMAGES as HOSTILE
 from tests.verified_book.hostile import NO_FILES, flipped
 from tests.verified_book.kernels.builds import Book, app_for
-from verified_book.kernels import damage, declare_files, files
+from verified_book.kernels import cache_repair, files
 from verified_book.kernels.cache import BookCache, read_sidecar, write_sidecar
-from verified_book.kernels.damage import usable_cache
+from verified_book.kernels.cache_repair import usable_cache
 from verified_book.kernels.files import PageFiles
 
 pytestmark = pytest.mark.xdist_group("files")
@@ -60,7 +59,7 @@ def no_substitute() -> Path:
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_database_is_moved_aside(
+def test_a_damaged_database_is_begun_anew(
     tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO)
@@ -71,18 +70,14 @@ def test_a_damaged_database_is_moved_aside(
     DAMAGES[kind](database)
     assert usable_cache(cache, no_substitute) == cache
     (message,) = caplog.messages
-    assert message.startswith(f"the execution cache was damaged ({database}: ")
-    assert message.endswith("): it is now global.db.damaged-1, and a new one is begun")
-    assert os.path.lexists(cache / "global.db.damaged-1")
+    assert message.startswith(f"the execution cache {cache} was damaged (")
+    assert message.endswith("): it is begun anew")
     assert (cache / "executed/own").is_dir()
     engine = create_db(cache)
     assert NbCacheRecord.records_all(engine) == []
     engine.dispose()
     assert usable_cache(cache, no_substitute) == cache
     assert len(caplog.messages) == 1
-    DAMAGES[kind](database)
-    usable_cache(cache, no_substitute)
-    assert os.path.lexists(cache / "global.db.damaged-2")
 
 
 def test_to_look_at_a_database_makes_none(tmp_path: Path):
@@ -111,26 +106,9 @@ def test_a_database_that_stays_locked_is_not_damaged(
     def locked(*arguments: object, **options: object) -> None:
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(damage.sqlite3, "connect", locked)
+    monkeypatch.setattr(cache_repair.sqlite3, "connect", locked)
     assert usable_cache(tmp_path, no_substitute) == tmp_path
     assert not list(tmp_path.glob("*.damaged*"))
-
-
-@pytest.mark.parametrize("made_by_another", [False, True])
-def test_a_new_database_appears_whole_and_replaces_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_by_another: bool
-):
-    def link(source: Path, target: Path) -> None:
-        if made_by_another:
-            target.write_text("of another build")
-            raise FileExistsError
-        raise PermissionError  # as where the disk knows no links
-
-    monkeypatch.setattr(damage.os, "link", link)
-    assert usable_cache(tmp_path, no_substitute) == tmp_path
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["__version__.txt", "global.db"]
-    theirs = (tmp_path / "global.db").read_bytes() == b"of another build"
-    assert theirs is made_by_another
 
 
 def test_a_sound_cache_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -156,30 +134,29 @@ def test_a_database_that_another_build_writes_to_is_not_damaged(tmp_path: Path):
     assert not list(tmp_path.glob("*.damaged*"))
 
 
-def test_files_in_the_place_of_folders(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_file_in_the_place_of_the_outputs(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO)
-    cache = tmp_path / "cache"
-    cache.write_text("mine")
-    assert usable_cache(cache, no_substitute) == cache
-    assert (tmp_path / "cache.damaged-1").read_text() == "mine"
-    (cache / "executed").write_text("a file")
-    usable_cache(cache, no_substitute)
-    assert (cache / "executed.damaged-1").read_text() == "a file"
-    assert len(caplog.messages) == 2
+    (tmp_path / "executed").write_text("a file")
+    assert usable_cache(tmp_path, no_substitute) == tmp_path
+    assert not (tmp_path / "executed").exists()
+    assert caplog.messages == [
+        f"the execution cache {tmp_path} was damaged (executed is not a folder): it is begun anew"
+    ]
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO)
     (tmp_path / "file").touch()
     (tmp_path / "other").mkdir()
-    found = usable_cache(tmp_path / "file/cache", lambda: tmp_path / "other")
-    assert found == tmp_path / "other"
-    assert (found / "global.db").is_file()
-    (message,) = caplog.messages
-    assert message == (
-        f"the execution cache {tmp_path}/file/cache cannot be used (Not a directory): "
-        "this build runs every page that it reads"
-    )
+    for name, reason in (("file/cache", "Not a directory"), ("file", "File exists")):
+        found = usable_cache(tmp_path / name, lambda: tmp_path / "other")
+        assert found == tmp_path / "other"
+        assert (found / "global.db").is_file()
+        assert caplog.messages.pop() == (
+            f"the execution cache {tmp_path / name} cannot be used ({reason}): "
+            "this build runs every page that it reads"
+        )
+        caplog.clear()
 
 
 def test_a_page_whose_outputs_are_damaged_runs_anew(tmp_path: Path):
@@ -248,16 +225,6 @@ def test_a_new_declaration_runs_the_page(cache: BookCache):
     assert not is_served(cache)
 
 
-def test_a_late_declaration_is_kept_with_the_outputs(cache: BookCache):
-    late = Path(cache.app.srcdir, "sub/late.txt")
-    late.touch()
-    assert is_served(cache)
-    declare_files(cache.app, "sub/page", ["late.txt"])
-    assert is_served(cache)
-    late.write_text("changed")
-    assert not is_served(cache)
-
-
 OUTPUTS: dict[str, Callable[[Path], object]] = {
     "half": lambda folder: truncate(folder / "base.ipynb"),
     "gone": lambda folder: (folder / "base.ipynb").unlink(),
@@ -322,7 +289,7 @@ def test_a_cache_that_breaks_while_the_book_is_built(tmp_path: Path):
     assert "Traceback" not in build.log
     assert book.output() == "4"
     build = book.build("-W", "-E")
-    assert "the execution cache was damaged" in build.log
+    assert "cache was damaged (file is not a database): it is begun anew" in build.log
     assert build.ran == {"a_breaks", "index"}
 
 

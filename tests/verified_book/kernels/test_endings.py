@@ -69,12 +69,9 @@ def test_a_parallel_reader_is_killed(parallel: Book):
     readers = [pid for pid, line in found.items() if "multiprocessing" in line]
     os.kill(readers[0], signal.SIGKILL)
     assert build.status == 2
-    assert re.search(
-        r"^Parallel build error:\s+the process that read (index|page\d).* has died "
-        r"\(killed by SIGKILL\); build again",
-        build.log,
-        re.MULTILINE,
-    )
+    assert "Parallel build error" in build.log
+    died = r"the process that read (index|page\d).* has died \(killed by SIGKILL\); build again"
+    assert re.search(died, build.log)
     nothing_is_left(found)
 
 
@@ -103,7 +100,6 @@ def test_a_dead_kernel_and_a_time_limit_end_their_pages_only(tmp_path: Path, mod
     assert book.output("b_slow") == "3"
     failures = [text for text in build.warnings if text.startswith("Executing")]
     assert failures == [
-        f"Executing notebook failed: {name} [mystnb.exec]"
-        for name in ("DeadKernelError", "CellTimeoutError")
+        f"Executing notebook failed: {name}" for name in ("DeadKernelError", "CellTimeoutError")
     ]
     assert not lives(int(pid.read_text()))  # what the dead kernel had started

@@ -1,6 +1,5 @@
 """A page runs again when a file has changed that it has read, and else it does not."""
 
-import json
 import logging
 import shutil
 from pathlib import Path
@@ -11,30 +10,10 @@ from docutils.core import publish_doctree
 
 from tests.verified_book.hostile import NEVER_READ
 from tests.verified_book.kernels.builds import Book, app_for
-from verified_book.kernels import files, opened_files, read_files
+from verified_book.kernels import files
 from verified_book.kernels.files import PageFiles, digest, matches, pattern_from
 
 pytestmark = pytest.mark.xdist_group("files")
-
-# What an extension may do with the interface: names what it reads, and tells what was opened.
-EXTENSION = """
-def setup(app):
-    import json
-    from pathlib import Path
-    from verified_book.kernels import declare_files, opened_files, read_files
-
-    def declare(app, doctree):
-        if app.env.docname == "sub/index":
-            declare_files(app, app.env.docname, ["late.txt"])
-
-    def tell(app, error):
-        names = [opened_files(app, "sub/index"), read_files(app, "sub/index")]
-        relative = [[str(path.relative_to(app.srcdir)) for path in found] for found in names]
-        Path(app.outdir, "read.json").write_text(json.dumps(relative))
-
-    app.connect("doctree-read", declare, priority=600)
-    app.connect("build-finished", tell)
-"""
 
 
 def forget(book: Book) -> None:
@@ -44,28 +23,19 @@ def forget(book: Book) -> None:
 
 def test_the_cache_serves_what_is_not_stale_and_nothing_else(tmp_path: Path):
     book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
-    with (book.folder / "conf.py").open("a") as file:
-        file.write(EXTENSION)
     book.page("index", "0")
     front = "verified_book: {data: [/declared/*.txt]}"
     cell = "import helper\n[open('data.txt').read().strip(), helper.x]"
     book.page("sub/index", cell, front=front)
     book.write("sub/data.txt", "one")
     book.write("sub/helper.py", "x = 1")
-    book.write("sub/late.txt", "")
     book.write("declared/a.txt", "")
     first = book.build("-W")
     assert first.status == 0, first.log
-    told = json.loads((book.folder / "_build/html/read.json").read_text())
-    assert [sorted(names) for names in told] == [
-        ["sub/data.txt", "sub/helper.py"],
-        ["declared/a.txt", "sub/data.txt", "sub/helper.py", "sub/late.txt"],
-    ]
     assert book.build().ran == set()
     changes = {
         "sub/data.txt": "two",
         "declared/b.txt": "a new one",
-        "sub/late.txt": "changed",
         "sub/helper.py": "x = 22",
     }
     for number, (name, text) in enumerate(changes.items()):
@@ -83,14 +53,6 @@ def test_the_cache_serves_what_is_not_stale_and_nothing_else(tmp_path: Path):
     build = book.build()
     assert build.log.count("Executing notebook using") == 1
     assert "FileNotFoundError" in book.output("sub/index")
-
-
-def test_a_page_that_has_not_run_has_read_nothing(tmp_path: Path):
-    app = app_for(tmp_path, "page")
-    assert (opened_files(app, "page"), read_files(app, "page")) == ([], [])
-    files.pages(app.env)["page"] = PageFiles("", ["b"], ["a"], {"a": "1", "b": "2"})
-    assert opened_files(app, "page") == [tmp_path / "a"]
-    assert read_files(app, "page") == [tmp_path / "a", tmp_path / "b"]
 
 
 @pytest.mark.parametrize("mode", ["force", "inline"])

@@ -136,7 +136,7 @@ def test_a_dead_kernel_ends_its_page_only(tmp_path: Path):
     assert build.status == 0
     assert book.output("index") == "4"
     failures = [text for text in build.warnings if text.startswith("Executing")]
-    assert failures == ["Executing notebook failed: DeadKernelError [mystnb.exec]"]
+    assert failures == ["Executing notebook failed: DeadKernelError"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -148,7 +148,7 @@ def test_nothing_is_left_of_a_build_that_is_ended(tmp_path: Path, number: int):
     found: dict[int, str] = {}
     wait_until(lambda: found.update(descendants(build.pid)) or "sleep" in str(found))
     assert any("forkserver.py" in line for line in found.values())
-    folders = re.findall(r"sentinel\.py (\S+)", "\n".join(found.values()))
+    folders = re.findall(r"reaper\.py (\S+)", "\n".join(found.values()))
     assert folders
     os.kill(build.pid, number)
     wait_until(lambda: not any(map(lives, found)))
@@ -159,11 +159,11 @@ def test_a_forked_process():
     with subprocess.Popen(["sleep", "600"]) as child:
         process = ForkedProcess(child.pid)
         assert process.poll() is None
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait() == 1
         assert process.wait() == 1  # there is nothing left to wait for
         assert process.poll() == 1
-        process.kill()  # has nobody to end
+        process.send_signal(signal.SIGKILL)  # has nobody to end
     assert child.returncode == -signal.SIGTERM
     assert ForkedProcess(child.pid).poll() == 1
     assert ForkedProcess(child.pid).wait() == 1

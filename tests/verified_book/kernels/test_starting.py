@@ -7,19 +7,20 @@ import os
 import re
 import sys
 from pathlib import Path
-from queue import Empty
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
-from sphinx.errors import ConfigError, SphinxError
+from nbformat.v4 import new_notebook
+from sphinx.errors import SphinxError
 
 from tests.verified_book.kernels.builds import Book
 from verified_book.kernels import build as build_module
 from verified_book.kernels import manager as managers
-from verified_book.kernels import quarters
+from verified_book.kernels import runtime_dir
+from verified_book.kernels.clients import BookClient
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -59,11 +60,16 @@ def test_kernels_that_fail_to_start(tmp_path: Path):
     book.page("index", CONNECTION)
     build = book.build(JUPYTER_PATH=str(tmp_path))
     assert build.status == 0
-    assert "a_flaky: kernel 'flaky' did not start (it ended before it answered)" in build.log
+    assert (
+        "a_flaky: kernel 'flaky' did not start (Kernel died before replying to kernel_info)"
+        in build.log
+    )
     assert book.output("a_flaky") == "'tcp'"  # not known to be ipykernel
     assert book.output("index") == "'ipc'"
     broken, unknown = [text for text in build.warnings if re.match("(no )?kernel ", text)]
-    assert broken == "kernel 'broken' did not start, twice: it ended before it answered"
+    assert (
+        broken == "kernel 'broken' did not start, twice: Kernel died before replying to kernel_info"
+    )
     assert unknown.startswith(
         "no kernel named 'unknown' is installed; installed are: broken, flaky"
     )
@@ -91,13 +97,16 @@ def test_each_reason_why_a_kernel_did_not_start_is_told_once(
 
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(AsyncKernelManager, "start_kernel", fail)
-    ours = managers.Quarters()
-    manager = managers.BookKernelManager(quarters=ours, page="page", environment={"ONE": "1"})
+    ours = runtime_dir.RuntimeDir()
+    kernels = SimpleNamespace(
+        runtime_dir=ours, server=None, page="page", environment=lambda log: {"ONE": "1"}
+    )
+    client = BookClient(new_notebook(), kernels=kernels, kernel_name="python3")
     with pytest.raises(managers.KernelStartError) as caught:
-        asyncio.run(manager.start_kernel(cwd="folder"))
+        client.start_new_kernel(cwd="folder")
     ours.close()
     assert str(caught.value) == f"kernel 'python3' did not start, twice: {told}"
-    assert asked == [{"cwd": "folder", "env": {"ONE": "1"}}] * 2
+    assert [(options["cwd"], options["env"]) for options in asked] == [("folder", {"ONE": "1"})] * 2
     assert caplog.messages == [
         "page: kernel 'python3' did not start (one); it is started once more"
     ]
@@ -189,8 +198,8 @@ def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
 ):
     long = tmp_path / ("x" * 100)
     long.mkdir()
-    monkeypatch.setattr(quarters.tempfile, "gettempdir", lambda: str(long))
-    found = quarters.Quarters()
+    monkeypatch.setattr(runtime_dir.tempfile, "gettempdir", lambda: str(long))
+    found = runtime_dir.RuntimeDir()
     assert found.sockets
     assert not found.path.is_relative_to(long)
     assert found.path.stat().st_mode & 0o777 == 0o700
@@ -199,49 +208,21 @@ def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
     found.close()
 
 
-@pytest.mark.parametrize(
-    ("temporary", "runtime", "missing", "tried"),
-    [
-        ("/a", "/b", "", ["/a", "/b", "/tmp"]),
-        ("/a", "/b", "/a", ["/b", "/tmp"]),
-        ("/a", "", "", ["/a", "/tmp"]),
-        ("/" + "a" * 59, "/b", "", ["/" + "a" * 59, "/b", "/tmp"]),
-        ("/" + "a" * 60, "/b", "", ["/b", "/tmp", "/" + "a" * 60]),
-    ],
-)
-def test_folders_that_cannot_be_written_are_tried_in_turn(
-    monkeypatch: pytest.MonkeyPatch, temporary: str, runtime: str, missing: str, tried: list[str]
-):
-    found: list[str] = []
-
-    def full(prefix: str, dir: str) -> str:
-        found.append(dir)
-        raise OSError("no space left")
-
-    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-    monkeypatch.setattr(quarters.tempfile, "gettempdir", lambda: temporary)
-    monkeypatch.setattr(quarters.tempfile, "mkdtemp", full)
-    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: path != missing)
-    with pytest.raises(SphinxError, match=r"made in /.* or /.*; set TMPDIR to a folder"):
-        quarters._new_folder()
-    assert found == tried
-
-
-def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch):
-    def none() -> str:
+@pytest.mark.parametrize("name", ["gettempdir", "mkdtemp"])
+def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch, name: str):
+    def none(**options: str) -> str:
         raise FileNotFoundError("no usable temporary directory")
 
-    monkeypatch.setattr(quarters.tempfile, "gettempdir", none)
-    monkeypatch.setattr(quarters.os.path, "isdir", lambda path: False)
-    with pytest.raises(SphinxError, match="can be made in any place; "):
-        quarters._new_folder()
+    monkeypatch.setattr(runtime_dir.tempfile, name, none)
+    with pytest.raises(SphinxError, match=r"be made \(no usable .*\); set TMPDIR to a folder"):
+        runtime_dir.RuntimeDir()
 
 
 def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("ONE", "1")
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    ours = quarters.Quarters()
+    ours = runtime_dir.RuntimeDir()
     found = ours.environment()
     assert "PYTEST_CURRENT_TEST" not in found
     assert "MPLCONFIGDIR" not in found
@@ -252,17 +233,17 @@ def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOME", str(tmp_path / "file"))
     assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(quarters.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(runtime_dir.os, "access", lambda path, mode: False)
     assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
     monkeypatch.setenv("MPLCONFIGDIR", "of the user")
     assert ours.environment()["MPLCONFIGDIR"] == "of the user"
     ours.close()
 
 
-@pytest.mark.skipif(quarters.os.name != "posix", reason="no process clears up")
-def test_quarters_go_when_nobody_is_left_who_holds_them():
-    found = quarters.Quarters()
-    watcher = found._sentinel
+@pytest.mark.skipif(runtime_dir.os.name != "posix", reason="no process clears up")
+def test_a_runtime_dir_goes_when_nobody_is_left_who_holds_it():
+    found = runtime_dir.RuntimeDir()
+    watcher = found._reaper
     found.leave_to_owner()
     assert watcher.wait(60) == 0
     assert not found.path.exists()
@@ -272,8 +253,8 @@ def test_quarters_go_when_nobody_is_left_who_holds_them():
 
 def test_what_a_kernel_leaves_is_ended_with_it(monkeypatch: pytest.MonkeyPatch):
     said: list[object] = []
-    found = quarters.Quarters()
-    monkeypatch.setattr(quarters.sentinel, "kill_group", said.append)
+    found = runtime_dir.RuntimeDir()
+    monkeypatch.setattr(runtime_dir.reaper, "kill_group", said.append)
     monkeypatch.setattr(found, "_report", said.append)
     found.started(12)
     found.ended(12)
@@ -281,10 +262,10 @@ def test_what_a_kernel_leaves_is_ended_with_it(monkeypatch: pytest.MonkeyPatch):
     assert said == [b"+12\n", 12, b"-12\n"]
 
 
-@pytest.mark.skipif(quarters.os.name != "posix", reason="no process clears up")
+@pytest.mark.skipif(runtime_dir.os.name != "posix", reason="no process clears up")
 def test_the_process_that_clears_up_has_no_terminal_and_is_not_missed():
-    found = quarters.Quarters()
-    watcher = found._sentinel
+    found = runtime_dir.RuntimeDir()
+    watcher = found._reaper
     assert os.getsid(watcher.pid) == watcher.pid
     watcher.kill()
     watcher.wait()
@@ -294,19 +275,17 @@ def test_the_process_that_clears_up_has_no_terminal_and_is_not_missed():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "module", "sockets", "expected"),
+    ("module", "sockets", "expected"),
     [
-        ("auto", "ipykernel_launcher", True, "ipc"),
-        ("auto", "bash_kernel", True, "tcp"),
-        ("auto", "ipykernel_launcher", False, "tcp"),
-        ("ipc", "bash_kernel", True, "ipc"),
-        ("tcp", "ipykernel_launcher", True, "tcp"),
+        ("ipykernel_launcher", True, "ipc"),
+        ("bash_kernel", True, "tcp"),
+        ("ipykernel_launcher", False, "tcp"),
     ],
 )
-def test_how_a_kernel_talks(wanted: str, module: str, sockets: bool, expected: str):
-    ours = quarters.Quarters()
+def test_how_a_kernel_talks(module: str, sockets: bool, expected: str):
+    ours = runtime_dir.RuntimeDir()
     ours.sockets = sockets
-    manager = managers.BookKernelManager(quarters=ours, wanted=wanted)
+    manager = managers.BookKernelManager(runtime_dir=ours)
     files = []
     for _ in range(2):
         manager._take_address(KernelSpec(argv=["python", "-m", module]))
@@ -319,55 +298,15 @@ def test_how_a_kernel_talks(wanted: str, module: str, sockets: bool, expected: s
     assert len({*files}) == 2
 
 
-class Silent:
-    """What stands for a client of a kernel that says nothing."""
-
-    def __init__(self) -> None:
-        self.shell_channel = SimpleNamespace(stop=lambda: self.said.append("stopped"))
-        self.said: list[object] = []
-
-    def start_channels(self, **channels: bool) -> None:
-        self.said.append(channels)
-
-    def kernel_info(self) -> None:
-        self.said.append("asked")
-
-    async def get_shell_msg(self, timeout: float) -> None:
-        self.said.append(timeout)
-        raise Empty
-
-
-@pytest.mark.parametrize(
-    ("alive", "told"),
-    [([True, True, True], "no answer in 60 seconds"), ([True, False], "it ended before")],
-)
-def test_a_kernel_is_waited_for_while_it_lives_and_no_longer_than_a_minute(
-    monkeypatch: pytest.MonkeyPatch, alive: list[bool], told: str
-):
-    client, states, times = Silent(), iter(alive), iter([0.0, 30.0, 60.0, 60.1])
-
-    async def is_alive(manager: object) -> bool:
-        return next(states)
-
-    monkeypatch.setattr(managers, "monotonic", lambda: next(times))
-    monkeypatch.setattr(managers.BookKernelManager, "client", lambda manager: client)
-    monkeypatch.setattr(managers.BookKernelManager, "is_alive", is_alive)
-    with pytest.raises(RuntimeError, match=told):
-        asyncio.run(managers.BookKernelManager()._answer())
-    assert next(states, None) is None
-    shell_only = dict.fromkeys(["iopub", "stdin", "hb", "control"], False)
-    assert client.said == [shell_only, "asked", *[0.2] * len(alive), "stopped"]
-
-
 def test_a_kernel_is_under_watch_until_it_has_ended(monkeypatch: pytest.MonkeyPatch):
-    ours, ended, states = quarters.Quarters(), [], iter([True, False])
+    ours, ended, states = runtime_dir.RuntimeDir(), [], iter([True, False])
 
     async def is_alive(manager: object) -> bool:
         return next(states)
 
     monkeypatch.setattr(managers.BookKernelManager, "is_alive", is_alive)
     monkeypatch.setattr(ours, "ended", ended.append)
-    manager = managers.BookKernelManager(quarters=ours)
+    manager = managers.BookKernelManager(runtime_dir=ours)
     manager._pid = 12
     for told in ([], [12], [12]):
         asyncio.run(manager._after_end())
@@ -378,7 +317,7 @@ def test_a_kernel_is_under_watch_until_it_has_ended(monkeypatch: pytest.MonkeyPa
 def test_what_builds_have_made_is_not_noted(tmp_path: Path):
     (tmp_path / "book").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "book")
-    app = app_with("auto")
+    app = app_for_kernels()
     names = ("out", "doctrees", "outputs", "cache")
     out, doctrees, outputs, cache = (str(tmp_path / "link" / name) for name in names)
     app.srcdir, app.outdir, app.doctreedir = tmp_path / "link", out, doctrees
@@ -388,7 +327,7 @@ def test_what_builds_have_made_is_not_noted(tmp_path: Path):
     found = kernels.environment(tmp_path / "k1.log")
     kernels.close()
     folders = [str(tmp_path / name) for name in ("link", "book")]
-    assert json.loads(found[quarters.VARIABLE]) == {
+    assert json.loads(found[runtime_dir.VARIABLE]) == {
         "log": str(tmp_path / "k1.log"),
         "sources": folders,
         "ignored": [f"{folder}/{name}" for name in names for folder in folders],
@@ -396,38 +335,18 @@ def test_what_builds_have_made_is_not_noted(tmp_path: Path):
     assert found["JUPYTER_RUNTIME_DIR"] != str(tmp_path)
 
 
-def app_with(transport: str) -> Any:
-    return SimpleNamespace(config=SimpleNamespace(verified_book_transport=transport))
+def app_for_kernels() -> Any:
+    return SimpleNamespace(config=SimpleNamespace())
 
 
-def test_a_build_has_quarters_once_it_asks_for_them():
-    kernels = build_module.Kernels(app_with("auto"))
+def test_a_build_has_a_runtime_dir_once_it_asks_for_it():
+    kernels = build_module.Kernels(app_for_kernels())
     kernels.close()
-    path = kernels.quarters.path
-    assert kernels.quarters.path == path
+    path = kernels.runtime_dir.path
+    assert kernels.runtime_dir.path == path
     kernels.close()
     assert not path.exists()
 
 
-def test_sockets_that_are_asked_for_and_cannot_be_are_an_error(monkeypatch: pytest.MonkeyPatch):
-    closed: list[bool] = []
-    none = SimpleNamespace(sockets=False, close=lambda: closed.append(True))
-    monkeypatch.setattr(build_module, "Quarters", lambda: none)
-    with pytest.raises(ConfigError, match="is 'ipc', but there can be no sockets here"):
-        build_module.Kernels(app_with("ipc"))
-    assert closed == [True]
-    build_module.Kernels(app_with("auto")).close()
-
-
 def test_a_path_that_is_too_long_has_no_sockets(tmp_path: Path):
-    assert not quarters._sockets_work(tmp_path / ("x" * 100))
-
-
-def test_transports(tmp_path: Path):
-    book = Book(tmp_path / "book", {"nb_execution_mode": "force"})
-    book.page("index", CONNECTION)
-    book.build("-D", "verified_book_transport=tcp")
-    assert book.output() == "'tcp'"
-    build = book.build("-D", "verified_book_transport=carrier pigeon")
-    assert build.status == 2
-    assert "verified_book_transport is 'carrier pigeon'; it can be auto, ipc or tcp" in build.log
+    assert not runtime_dir._sockets_work(tmp_path / ("x" * 100))

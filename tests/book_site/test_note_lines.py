@@ -1,19 +1,18 @@
 """A page that goes through a note has a line for each of its claims, beside what became of it."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
 
+from book_site.note_lines import NoteLine, contradictions
 from tests.verified_book.books import Build, sphinx_build
-from verified_book.claims.claim import Claim, NoteLine
-from verified_book.claims.note_lines import contradictions
+from verified_book.claims.claim import Claim
 
 pytestmark = pytest.mark.xdist_group("other books")
 
 CONF = """\
-extensions = ["verified_book.claims"]
+extensions = ["book_site.note_lines"]
 nb_execution_mode = "off"
 verified_book_notes = {"first": "first note", "second": "second note"}
 """
@@ -127,9 +126,8 @@ def test_every_line_has_its_claim_and_every_claim_one_line():
     ]
 
     def said(*lines: tuple[str, str]) -> list[tuple[int, str, str]]:
-        of_pages = [[NoteLine(*line, "note.md", place)] for place, line in enumerate(lines)]
-        domain = SimpleNamespace(lines=dict(enumerate(of_pages)))
-        return [(each.line, each.message, each.remedy) for each in contradictions(domain, claims)]
+        found = [NoteLine(*line, "note.md", place) for place, line in enumerate(lines)]
+        return [(each.line, each.message, each.remedy) for each in contradictions(found, claims)]
 
     assert said(("a", "A1"), ("a", "A2")) == []
     assert said(("a", "A2"), ("a", "A2"), ("a", "A1")) == [

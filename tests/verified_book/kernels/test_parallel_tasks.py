@@ -13,7 +13,7 @@ from sphinx.errors import SphinxError
 
 from tests.verified_book.forks import CONTEXT
 from tests.verified_book.kernels.builds import lives, wait_until
-from verified_book.kernels import readers
+from verified_book.kernels import parallel_tasks
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -31,7 +31,7 @@ def in_a_process(target: Callable[[Connection], None]) -> tuple[object, int | No
 
 def outcome(*tasks: Callable[[], object]) -> str:
     """The error of tasks, of which two run at once."""
-    watched = readers.WatchedTasks(2)
+    watched = parallel_tasks.WatchedTasks(2)
     try:
         for task in tasks:
             watched.add_task(lambda arguments, task=task: task(), ["a", "b"])
@@ -72,19 +72,18 @@ def test_a_reader_that_dies_or_fails_ends_the_build_with_a_sentence():
     assert status == 0
 
 
-def wait_for_ever(lifeline: readers.Lifeline, holds: Connection) -> None:
-    readers.sys = type("sys", (), {"platform": "another"})  # one that kills no children
-    lifeline.hold()
+def wait_for_ever(parent: int, platform: str, holds: Connection) -> None:
+    parallel_tasks.sys = type("sys", (), {"platform": platform})
+    parallel_tasks.end_with(parent)
     holds.send(os.getpid())
     time.sleep(600)
 
 
 def leave(pipe: Connection) -> None:
-    lifeline = readers.Lifeline()
     context = get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    for _ in range(2):
-        context.Process(target=wait_for_ever, args=(lifeline, theirs)).start()
+    for platform in ("linux", "one that kills no children"):
+        context.Process(target=wait_for_ever, args=(os.getpid(), platform, theirs)).start()
     pipe.send([ours.recv() for _ in range(2)])
     os._exit(7)
 
@@ -95,37 +94,3 @@ def test_readers_end_on_any_platform():
     assert status == 7
     assert len(pids) == 2
     wait_until(lambda: not any(map(lives, pids)), 60)
-
-
-def let_go(pipe: Connection) -> None:
-    lifeline = readers.Lifeline()
-    ends = lifeline.ends
-    lifeline.close()
-    lifeline.close()
-    lifeline.hold()  # of a build that has ended: nothing happens
-    try:
-        os.fstat(ends[1])
-    except OSError:
-        pipe.send("closed")
-
-
-def test_a_lifeline_that_was_closed():
-    assert in_a_process(let_go) == ("closed", 0)
-
-
-def hold_twice(lifeline: readers.Lifeline, pipe: Connection) -> None:
-    lifeline.hold()
-    lifeline.hold()  # as in a process that a reader forks
-    pipe.send("goes on")
-
-
-def fork_one(pipe: Connection) -> None:
-    child = get_context("fork").Process(target=hold_twice, args=(readers.Lifeline(), pipe))
-    child.start()
-    child.join(60)
-    if child.exitcode:
-        pipe.send("has ended")
-
-
-def test_a_lifeline_is_held_once():
-    assert in_a_process(fork_one) == ("goes on", 0)

@@ -1,4 +1,4 @@
-"""Where the kernels of one process live: a folder that nobody else sees, and who clears it up.
+"""The runtime directory of one process: where its kernels live, and who clears it up.
 
 It holds their sockets, connection files and IPython's folder, so that kernels of other builds, a
 home folder that cannot be written and a user's own startup files are none of their concern.
@@ -16,7 +16,7 @@ from pathlib import Path
 import zmq
 from sphinx.errors import SphinxError
 
-from verified_book.kernels import descriptors, inside, sentinel
+from verified_book.kernels import audit_hook, reaper, stdio
 
 # Read by the configuration below, inside the kernel.
 VARIABLE = "VERIFIED_BOOK_KERNEL"
@@ -30,7 +30,7 @@ c.HistoryManager.hist_file = ":memory:"
 """
 
 
-class Quarters:
+class RuntimeDir:
     """The folder of a process that runs kernels, removed when it ends in whatever way.
 
     Attributes:
@@ -43,21 +43,21 @@ class Quarters:
         self.sockets = _sockets_work(self.path)
         profile = self.path / "ipython/profile_default"
         profile.mkdir(parents=True)
-        files = (inside.__file__, descriptors.__file__)
+        files = (audit_hook.__file__, stdio.__file__)
         modules = [Path(name).read_text(encoding="utf-8") for name in files]
         text = "\n".join([*modules, _CONFIGURATION])
         (profile / "ipython_kernel_config.py").write_text(text, encoding="utf-8")
         self._count = 0
         self._reports: int | None = None
-        self._sentinel: subprocess.Popen[bytes] | None = None
+        self._reaper: subprocess.Popen[bytes] | None = None
         if os.name == "posix":
-            self._post_sentinel()
+            self._start_reaper()
 
-    def _post_sentinel(self) -> None:
+    def _start_reaper(self) -> None:
         """Starts the process that clears up."""
         end, self._reports = os.pipe()
-        self._sentinel = subprocess.Popen(
-            [sys.executable, "-I", "-S", sentinel.__file__, str(self.path)],
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-I", "-S", reaper.__file__, str(self.path)],
             stdin=end,
             stdout=subprocess.DEVNULL,  # who waits for the build's output need not wait for this
             stderr=subprocess.DEVNULL,
@@ -99,7 +99,7 @@ class Quarters:
     def ended(self, kernel: int) -> None:
         """Ends what a kernel that has ended may have left running."""
         if os.name == "posix":
-            sentinel.kill_group(kernel)
+            reaper.kill_group(kernel)
         self._report(b"-%d\n" % kernel)
 
     def _report(self, line: bytes) -> None:
@@ -108,33 +108,31 @@ class Quarters:
                 os.write(self._reports, line)
 
     def leave_to_owner(self) -> None:
-        """Lets go of quarters that a process has inherited when it was forked."""
+        """Lets go of a directory that a process has inherited when it was forked."""
         if self._reports is not None:
             os.close(self._reports)
-        self._reports = self._sentinel = None
+        self._reports = self._reaper = None
 
     def close(self) -> None:
         """Ends all kernels and removes the folder."""
-        if self._sentinel is not None and self._reports is not None:
+        if self._reaper is not None and self._reports is not None:
             os.close(self._reports)
             self._reports = None
-            self._sentinel.wait()
+            self._reaper.wait()
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _new_folder() -> Path:
-    """Makes the folder where the system has temporary ones, at a short path if there is one."""
-    bases = [os.environ.get("XDG_RUNTIME_DIR"), "/tmp"]
-    with contextlib.suppress(OSError):
-        bases.insert(0, tempfile.gettempdir())
-    found = [base for base in bases if base and os.path.isdir(base)]
-    for base in sorted(found, key=lambda base: len(base) > 60):
-        with contextlib.suppress(OSError):
-            return Path(tempfile.mkdtemp(prefix="vb-", dir=base))
-    raise SphinxError(
-        f"no temporary folder for the kernels can be made in {' or '.join(found) or 'any place'}; "
-        "set TMPDIR to a folder that can be written"
-    )
+    """Makes the folder where the system has temporary ones, or at a path that sockets can have."""
+    try:
+        base = tempfile.gettempdir()
+        short = "/tmp" if len(base) > 60 and os.access("/tmp", os.W_OK) else base
+        return Path(tempfile.mkdtemp(prefix="vb-", dir=short))
+    except OSError as error:
+        raise SphinxError(
+            f"no temporary folder for the kernels can be made ({error.strerror or error}); "
+            "set TMPDIR to a folder that can be written"
+        ) from error
 
 
 def _sockets_work(folder: Path) -> bool:

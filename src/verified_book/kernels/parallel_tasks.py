@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
 from sphinx.errors import SphinxError
@@ -14,42 +15,23 @@ from sphinx.util.parallel import ParallelTasks
 _PR_SET_PDEATHSIG = 1
 
 
-class Lifeline:
-    """A pipe that the main process holds open while it lives."""
+def end_with(parent: int) -> None:
+    """Ends this process together with the one that has forked it, also if that is killed.
 
-    def __init__(self) -> None:
-        self.main = os.getpid()
-        self.ends: tuple[int, int] | None = os.pipe()
-
-    def hold(self) -> None:
-        """In a forked process: ends it together with the main one, also if that is killed.
-
-        It may be blocked for ever: the pipe on which it sends its pages is held open by its
-        siblings too.
-        """
-        if self.ends is None:
-            return
-        watched, held = self.ends
-        os.close(held)
-        self.ends = None
-        threading.Thread(target=exit_at_end_of, args=(watched,), daemon=True).start()
-        if sys.platform == "linux":
-            # At once, also in a long call of C code that lets no thread run.
-            with contextlib.suppress(OSError, AttributeError):
-                ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != self.main:
-            os._exit(1)
-
-    def close(self) -> None:
-        """In the main process: nobody holds it any more."""
-        for end in self.ends or ():
-            os.close(end)
-        self.ends = None
+    This one may be blocked for ever: the pipe on which it sends its pages is held open by its
+    siblings too.
+    """
+    if sys.platform == "linux":
+        # At once, also in a long call of C code that lets no thread run.
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
 
 
-def exit_at_end_of(pipe: int) -> None:
-    """Waits until nobody can write to a pipe any more, and ends the process."""
-    os.read(pipe, 1)
+def _exit_after(parent: int) -> None:
+    """Waits until a process is no longer the parent of this one, and ends this one."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
     os._exit(1)
 
 

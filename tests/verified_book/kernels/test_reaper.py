@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verified_book.kernels import sentinel
+from verified_book.kernels import reaper
 
 
 @pytest.mark.parametrize(
@@ -24,10 +24,10 @@ def test_the_kernels_that_still_run_are_ended_and_the_folder_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: bytes, killed: list[int]
 ):
     ended: list[int] = []
-    monkeypatch.setattr(sentinel, "kill_group", ended.append)
-    folder = tmp_path / "quarters"
+    monkeypatch.setattr(reaper, "kill_group", ended.append)
+    folder = tmp_path / "runtime_dir"
     (folder / "ipython").mkdir(parents=True)
-    sentinel.keep_watch(io.BytesIO(reports), str(folder))
+    reaper.keep_watch(io.BytesIO(reports), str(folder))
     assert ended == killed
     assert not folder.exists()
-    sentinel.keep_watch(io.BytesIO(reports), str(folder))
+    reaper.keep_watch(io.BytesIO(reports), str(folder))

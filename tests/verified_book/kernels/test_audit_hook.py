@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from verified_book.kernels import inside
+from verified_book.kernels import audit_hook
 
 # As IPython does it, and without the rest of the package, which takes seconds.
 SETUP = """\
@@ -41,7 +41,7 @@ def noted(book: Path, code: str, before: str = "") -> list[list[object]]:
     log.unlink(missing_ok=True)
     sources = [str(book.parent.parent / "link"), str(book)]
     orders = {"log": str(log), "sources": sources, "ignored": [str(book / "_build")]}
-    arguments = [f"{before}\n{SETUP}{code}", json.dumps(orders), inside.__file__]
+    arguments = [f"{before}\n{SETUP}{code}", json.dumps(orders), audit_hook.__file__]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     subprocess.run([sys.executable, "-c", *arguments], cwd=book, check=True, env=environment)
     return [json.loads(line) for line in log.read_text().splitlines()]
@@ -113,5 +113,5 @@ def test_a_book_that_holds_its_environment(book: Path):
 
 
 def test_the_text_runs_without_this_package():
-    code = Path(inside.__file__).read_text(encoding="utf-8")
+    code = Path(audit_hook.__file__).read_text(encoding="utf-8")
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""The `note-lines` directive: what a note states, line by line, beside what became of it.
+"""Sphinx extension: the directive `note-lines` restates a note, beside what became of each line.
 
 Its argument is one of the configured notes. Each line of its body is the id of a claim, a colon,
 and what the note says, restated; a line that begins with a space continues the one above:
@@ -12,22 +12,45 @@ A book that has such lines for a note has one for each claim of that note.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from myst_parser.mocking import MockStateMachine
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
+from sphinx.util.typing import ExtensionMetadata
 
-from verified_book.claims.claim import Claim, NoteLine
+from book_site import __version__
+from verified_book.claims.claim import Claim
 from verified_book.claims.domain import ClaimsDomain, claims_domain
 from verified_book.claims.tables import copied, make_table, verdict
 from verified_book.directives import CheckedDirective
+from verified_book.outputs.pages import Report
 from verified_book.records import Failure, record_of
+from verified_book.static_files import offer_static_files
 
 _LINE = re.compile(r"(?P<claim>[^\s:]+):\s+(?P<text>\S.*)")
+
+
+@dataclass(frozen=True)
+class NoteLine:
+    """A line of a note, restated on the page that goes through the note."""
+
+    note: str
+    claim: str
+    source: str
+    line: int
+
+
+def lines_of(env: BuildEnvironment) -> dict[str, list[NoteLine]]:
+    """The lines on each page that goes through a note."""
+    if not hasattr(env, "book_site_note_lines"):
+        env.book_site_note_lines = {}  # type: ignore[attr-defined]  # Sphinx's way to extend it
+    return env.book_site_note_lines  # type: ignore[attr-defined]  # likewise
 
 
 class note_lines(nodes.General, nodes.Element):  # noqa: N801  # docutils names its nodes so
@@ -49,7 +72,7 @@ class NoteLinesDirective(CheckedDirective):
             self.fail(f"note-lines: unknown note {note!r}", f"The notes are: {known}.")
             return []
         place = note_lines("")
-        domain = claims_domain(self.env)
+        claims_domain(self.env).shown.add(self.env.docname)
         for number, lines in self._lines():
             source, place_of_line = self._place(number)
             found = _LINE.match(" ".join(line.strip() for line in lines))
@@ -59,7 +82,7 @@ class NoteLinesDirective(CheckedDirective):
                 record_of(self.env).failures.append(Failure(source, place_of_line, message, remedy))
                 continue
             line = NoteLine(note, found["claim"], source, place_of_line)
-            domain.lines.setdefault(self.env.docname, []).append(line)
+            lines_of(self.env).setdefault(self.env.docname, []).append(line)
             paragraph = nodes.paragraph("", claim=found["claim"])
             inside = nodes.container()
             text = StringList([found["text"]], items=[(source, line.line)])
@@ -120,9 +143,8 @@ class FillNoteLines(SphinxPostTransform):
         return nodes.container("", head, *copied(claim.statement, self.env.docname).children)
 
 
-def contradictions(domain: ClaimsDomain, claims: list[Claim]) -> Iterator[Failure]:
+def contradictions(lines: list[NoteLine], claims: Iterable[Claim]) -> Iterator[Failure]:
     """A line of a claim that the note does not have, or has had; a claim that has no line."""
-    lines = [line for of_page in domain.lines.values() for line in of_page]
     of_note = {claim.id: claim.note for claim in claims}
     counts = Counter(line.claim for line in lines)
     for line in lines:
@@ -140,9 +162,39 @@ def contradictions(domain: ClaimsDomain, claims: list[Claim]) -> Iterator[Failur
             yield Failure(note.source, note.line, message, "Say what the note states there.")
 
 
-def setup(app: Sphinx) -> None:
+def report(app: Sphinx, env: BuildEnvironment, found: Report) -> None:
+    """Adds what only the whole book can show."""
+    if not env.found_docs - env.all_docs.keys():  # or `verified_book check` has read some pages
+        lines = [line for of_page in lines_of(env).values() for line in of_page]
+        found.failures += contradictions(lines, claims_domain(env).all_claims())
+
+
+def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    """Forgets a page that will be read again or has gone."""
+    lines_of(env).pop(docname, None)
+
+
+def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
+    """Takes over what a parallel reader has learned."""
+    theirs = lines_of(other)
+    lines_of(env).update({name: theirs[name] for name in docnames if name in theirs})
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers the directive by both of its names."""
+    app.setup_extension("verified_book.claims")
     app.add_node(note_lines)
     app.add_directive("note-lines", NoteLinesDirective)
     app.add_directive_to_domain(ClaimsDomain.name, "note-lines", NoteLinesDirective)
     app.add_post_transform(FillNoteLines)
+    app.connect("verified-book-report", report)
+    app.connect("env-purge-doc", purge)
+    app.connect("env-merge-info", merge)
+    offer_static_files(app, __file__)
+    app.add_css_file("book_site_note_lines.css")
+    return {
+        "version": __version__,
+        "env_version": 1,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

@@ -2,8 +2,8 @@
 
 A cell's own text goes to ipykernel directly; that of `os.system` and of C libraries goes through a
 pipe, which a thread of ipykernel reads when it has its turn: after what the cell printed next, or
-after the cell has ended, so that no page shows it. Like :mod:`verified_book.kernels.inside` it is
-executed as IPython's configuration and imports nothing but the standard library.
+after the cell has ended, so that no page shows it. Like :mod:`verified_book.kernels.audit_hook` it
+is executed as IPython's configuration and imports nothing but the standard library.
 """
 
 import codecs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from verified_book.kernels import descriptors
+from verified_book.kernels import stdio
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="no pipes to wait for")
 
@@ -43,7 +43,7 @@ def streams() -> Any:
     class Ordered(Stream):
         write, flush, _watch_pipe_fd = Stream.write, Stream.flush, Stream._watch_pipe_fd
 
-    descriptors.keep_order(Ordered)
+    stdio.keep_order(Ordered)
     return Ordered
 
 
@@ -160,10 +160,10 @@ def test_an_ipykernel_of_another_make_is_left_alone(monkeypatch: pytest.MonkeyPa
     other = type("OutStream", (), {name: lambda stream: None for name in names})
     before = dict(vars(other))
     monkeypatch.setattr(iostream, "OutStream", other)
-    descriptors.keep_order_in_kernel()
+    stdio.keep_order_in_kernel()
     assert dict(vars(other)) == before
     monkeypatch.delattr(iostream, "OutStream")
-    descriptors.keep_order_in_kernel()
+    stdio.keep_order_in_kernel()
 
 
 def test_the_ipykernel_that_is_installed_can_be_told(monkeypatch: pytest.MonkeyPatch):
@@ -172,5 +172,5 @@ def test_the_ipykernel_that_is_installed_can_be_told(monkeypatch: pytest.MonkeyP
     before = {name: vars(OutStream)[name] for name in ("write", "flush", "_watch_pipe_fd")}
     for name, function in before.items():
         monkeypatch.setattr(OutStream, name, function)  # to be given back
-    descriptors.keep_order_in_kernel()
+    stdio.keep_order_in_kernel()
     assert all(vars(OutStream)[name] is not function for name, function in before.items())
