@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly check quick wheels mutants mutants-generic seeds fuzz draws benchmark unseen survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly check quick wheels mutants mutants-generic seeds fuzz draws benchmark held-out survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -36,7 +36,7 @@ serve: $(VENV)/installed ## show the book in a browser; build what changes, and 
 	$(BIN)/sphinx-autobuild book book/_build/html --doctree-dir book/_build/.doctrees --watch src --ignore '*/conf.py'
 
 site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
-	$(BIN)/python -m tests.site.report
+	$(BIN)/python -m tools.site_report
 
 test: $(VENV)/installed ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
@@ -44,7 +44,7 @@ test: $(VENV)/installed ## run every test but those of test-nightly
 
 test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
 	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
-	$(BIN)/python -m tests.hard $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m tools.random_orders $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) --numprocesses 2 --dist loadgroup
 
 test-nightly: $(VENV)/installed ## run the tests that take too long for every run: all values where make test has some
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m nightly
@@ -56,40 +56,40 @@ check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/codespell
 
 quick: check ## format, lint, types, spelling, and the tests of the layers: a few minutes
-	$(BIN)/python -m pytest --numprocesses auto $(foreach package,agreement layer_checks transformer_layers transformer_training,src/$(package) tests/$(package))
+	$(BIN)/python -m pytest --numprocesses auto $(foreach package,layer_checks transformer_layers transformer_training,src/$(package) tests/$(package))
 
 wheels: $(VENV)/installed ## build both distributions and try each by itself (newest: VERSIONS=newest)
 	@echo "== Building the wheels, and trying each in an empty environment"
-	$(BIN)/python -m tests.distributions $(if $(filter newest,$(VERSIONS)),--newest)
+	$(BIN)/python -m tools.wheels $(if $(filter newest,$(VERSIONS)),--newest)
 
 mutants: $(VENV)/installed ## print which check and which test notices which wrong version
 	$(BIN)/python -m layer_checks
-	$(BIN)/python -m tests.against_wrong_versions
+	$(BIN)/python -m evaluation.mutation
 
 mutants-generic: $(VENV)/installed ## print which generic mutants of the layers no test notices; hours
-	$(BIN)/python -m tests.against_wrong_versions --generic
+	$(BIN)/python -m evaluation.mutation --generic
 
 seeds: $(VENV)/installed ## hold the checks against the right layers with 200 seeds
 	SEEDS=200 $(BIN)/python -m pytest --numprocesses 2 tests/layer_checks/test_wrong_versions.py -k "never_flagged or derive_from_is_right"
 
 fuzz: $(VENV)/installed ## hold the output checks against 5,000 cells made by chance
-	$(BIN)/python -m tests.fuzz --segments 5000
+	$(BIN)/python -m tools.fuzz --segments 5000
 
 draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may be luck (after make book)
-	$(BIN)/python -m tests.draws
+	$(BIN)/python -m evaluation.draws
 
-benchmark: $(VENV)/installed ## measure the model beside transformers; writes benchmarks/results.json
+benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
 
-unseen: $(VENV)/installed ## print which unseen wrong versions `check` catches
-	$(BIN)/python -m tests.unseen
+held-out: $(VENV)/installed ## print which held-out wrong versions `check` catches
+	$(BIN)/python -m evaluation.held_out
 
-$(SURVEY_VENV)/installed: survey/requirements.txt survey/environment.py $(VENV)/installed
+$(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/environment.py $(VENV)/installed
 	@echo "== Setting up $(SURVEY_VENV): some forty public works, without their dependencies"
 	$(BIN)/python -m survey.environment $(SURVEY_VENV)
 	@touch $@
 
-survey: $(SURVEY_VENV)/installed ## check layers of public works; writes survey/results.json
+survey: $(SURVEY_VENV)/installed ## check layers of public works; writes evaluation/survey/results.json
 	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m survey
 
 accept: $(VENV)/installed ## rewrite the expected outputs from what ran; review with git diff

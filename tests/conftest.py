@@ -22,7 +22,9 @@ hypothesis.settings.load_profile("tests")
 
 collect_ignore = ["verified_book/preloaded.py"]  # imported by the processes that build books
 
-jaxtyping.install_import_hook(["agreement", "transformer_layers"], "beartype.beartype")
+jaxtyping.install_import_hook(
+    ["transformer_layers", "transformer_training.agreement"], "beartype.beartype"
+)
 
 
 @pytest.fixture

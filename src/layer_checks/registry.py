@@ -42,7 +42,7 @@ def _register(layer: Layer) -> None:
         raise ValueError(f"there is a layer {layer.name!r} already: give it another name")
     if layer.right is None:
         raise ValueError(f"the layer {layer.name!r} does not tell its right version: give right=")
-    weight_maps.declare(layer.counterparts)
+    weight_maps.declare(layer.weight_maps)
     initial.declare(layer)
     mistakes.declare(layer)
     LAYERS[layer.name] = layer

@@ -9,6 +9,7 @@ from dataclasses import Field, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
+from transformer_layers.checkpoints.regular_file import read_regular
 from transformer_training.plans import PLANS
 from transformer_training.plans.plan import Plan
 
@@ -269,16 +270,12 @@ def _add(parser: argparse.ArgumentParser, option: "Field[Any]") -> None:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        if path.exists() and not path.is_file():
-            raise TrainingError(f"--config {path}: is no file")
-        with path.open("rb") as file:
-            content = file.read(_LONGEST_FILE + 1)
-        if len(content) > _LONGEST_FILE:
-            raise TrainingError(f"--config {path}: is longer than {_LONGEST_FILE:,} bytes")
+        content = read_regular(path, _LONGEST_FILE)
+    except (OSError, ValueError) as error:
+        raise TrainingError(f"--config {error}") from error
+    try:
         entries = tomllib.loads(content.decode())
-    except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, OSError):
-            raise TrainingError(f"--config {path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise TrainingError(f"--config {path}: is no TOML: {error}") from error
     defaults = {each.name: each.default for each in fields(TrainingConfig)}
     for name, value in entries.items():

@@ -8,11 +8,13 @@ is chosen by name: `verified_book.claims`, `verified_book.offline`, `book_site.n
 
 from typing import TYPE_CHECKING
 
+from verified_book.version import __version__
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-__version__ = "0.3.0"
+__all__ = ["__version__", "setup"]
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
@@ -21,7 +23,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     # MyST-NB take two seconds of every chapter's time.
     from sphinx.errors import ExtensionError
 
-    from verified_book import kernels, outputs, records, seals, settings, sources
+    from verified_book import accepting, kernels, outputs, records, seals, settings, sources
 
     if "myst_parser" in app.extensions:
         raise ExtensionError(
@@ -30,7 +32,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
         )
     app.setup_extension("myst_nb")
     settings.register(app, settings.OUTPUTS)
-    for module in (records, seals, sources, kernels, outputs):
+    for module in (records, seals, sources, kernels, outputs, accepting):
         module.setup(app)
     return {
         "version": __version__,

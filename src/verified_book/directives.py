@@ -7,7 +7,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from verified_book.outputs.lines import true_place
+from verified_book.outputs.source_lines import true_place
 from verified_book.records import Failure, record_of
 
 

@@ -34,7 +34,7 @@ def _close(self: "HTML5Translator", node: added_heading) -> None:
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the node."""
-    from verified_book import __version__
+    from verified_book.version import __version__
 
     app.add_node(added_heading, html=(_open, _close))
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

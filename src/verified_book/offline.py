@@ -17,8 +17,9 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 from sphinx.ext import mathjax
 
-from verified_book import __version__, settings
+from verified_book import settings
 from verified_book.regular import text_of_site
+from verified_book.version import __version__
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

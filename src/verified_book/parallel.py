@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from sphinx.domains import Domain
 from sphinx.util import logging
 
-from verified_book import __version__, settings
+from verified_book import settings
+from verified_book.version import __version__
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

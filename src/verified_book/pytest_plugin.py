@@ -107,15 +107,11 @@ class PageFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each line that looks like a block, and one for the page."""
+        if self.config.pluginmanager.hasplugin("xdist"):  # With `--dist loadgroup`, one worker.
+            self.add_marker(pytest.mark.xdist_group(self.nodeid))
         for line in self.lines:
-            yield self._grouped(BlockItem.from_parent(self, name=f"line-{line}", line=line))
-        yield self._grouped(PageItem.from_parent(self, name="page"))
-
-    def _grouped(self, item: pytest.Item) -> pytest.Item:
-        """With pytest-xdist and `--dist loadgroup`, one worker runs a page."""
-        if self.config.pluginmanager.hasplugin("xdist"):
-            item.add_marker(pytest.mark.xdist_group(self.nodeid))
-        return item
+            yield BlockItem.from_parent(self, name=f"line-{line}", line=line)
+        yield PageItem.from_parent(self, name="page")
 
     @cached_property
     def lines(self) -> list[int]:

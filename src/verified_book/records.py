@@ -40,40 +40,40 @@ class Edit:
     Attributes:
         source: The file, as docutils names it.
         line: The line of the directive, from 1, as docutils counts it.
-        old: The body of the block as it was parsed; None for a cell that has no block.
+        cell: The index of the cell.
+        cell_line: The line of the cell's directive, from 1.
         code: The code of the cell.
+        old: The body of the block as it was parsed; None for a cell that has no block.
         new: What the block shall say: an expected text, not yet escaped for its format.
+        got: What the block is held against.
         words: What stands after the name of the directive.
         mends: The failure that stays if the edit is refused.
-        got: What the block is held against.
-        cell_line: The line of the cell's directive, from 1.
         adds: Those of the words that do not stand there yet.
     """
 
     source: str
     line: int
-    old: str | None
+    cell: int
+    cell_line: int
     code: str
+    old: str | None
     new: str
+    got: str
     words: tuple[str, ...]
     mends: Failure
-    got: str
-    cell_line: int
     adds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class FileAsRead:
-    """A file that a page was parsed from.
+    """The file that a page was parsed from.
 
     Attributes:
         data: All that it said.
-        starts: The lines, from 0, at which what was parsed of it may begin.
         as_in_file: Whether that was parsed: another extension may have rewritten it.
     """
 
     data: bytes
-    starts: frozenset[int] = frozenset({0})
     as_in_file: bool = True
 
 
@@ -106,17 +106,15 @@ class PageRecord:
     """All that is remembered of one page.
 
     Attributes:
-        files: What the page was parsed from, by path; kept until pending edits are carried out.
-        settled: File, body and code of each block and each cell without one that need no edit and
-            stand in a file that the page includes.
+        edits: The pending edits of its blocks.
+        file: What the page was parsed from, where there are edits.
         executed: Whether the cells of the page were run in this book's builds at all.
         checked: How many outputs of each kind an expected block is held against.
     """
 
     failures: list[Failure] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
-    files: dict[str, FileAsRead] = field(default_factory=dict)
-    settled: list[tuple[str, str | None, str]] = field(default_factory=list)
+    file: FileAsRead | None = None
     checked: Counter[str] = field(default_factory=Counter)
     unchecked: list[Unchecked] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)

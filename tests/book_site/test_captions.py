@@ -8,7 +8,7 @@ from docutils import nodes
 from book_site.captions import add_captions
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.pages import PageCheck
-from verified_book.outputs.shown import Look
+from verified_book.outputs.rendered import Look
 
 LOOK = Look(mime_priority=(), merge_streams=True, removed=frozenset())
 

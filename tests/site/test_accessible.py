@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.site.axe import CONTRAST, violations
+from tools.site_report.axe import CONTRAST, violations
 
 pytestmark = pytest.mark.xdist_group("site")
 

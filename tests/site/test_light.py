@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.site.costs import first_visit, weight
+from tools.site_report.costs import first_visit, weight
 
 pytestmark = pytest.mark.xdist_group("site")
 

@@ -15,7 +15,7 @@ import torch
 
 from tests.site.conftest import DESKTOP, NARROW, Visit, watch
 from tests.site.screens import resize
-from tests.site.serving import ROOT
+from tools.site_report.serving import ROOT
 from transformer_layers import (
     GPT2,
     GPT2Config,

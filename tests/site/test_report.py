@@ -5,8 +5,8 @@ README shows what `make site-report` measured last; its figures bind nobody.
 
 import pytest
 
-from tests.site import report
-from tests.site.costs import kinds
+from tools.site_report import __main__ as report
+from tools.site_report.costs import kinds
 
 pytestmark = pytest.mark.xdist_group("site")
 

@@ -29,7 +29,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
         ("compile = 1", "compile must be of type bool, got 1"),
         ('data = "a.txt"', "data must be of type list, got 'a.txt'"),
         ("steps = ", "is no TOML"),
-        (None, "cannot be read: No such file"),
+        (None, "there is no such file"),
     ],
 )
 def test_files_that_are_refused(tmp_path, text, said):

@@ -25,7 +25,7 @@ class _Activation:
     def __call__(self, x: Tensor) -> Tensor:
         return self.candidate(x)
 
-    def authority(self, x: Tensor) -> Tensor:
+    def oracle(self, x: Tensor) -> Tensor:
         return functional.gelu(x, approximate=self.form)
 
 
@@ -71,7 +71,7 @@ def limits(activation: _Activation) -> Evidence:
 )
 def close(activation: _Activation) -> Evidence:
     x = torch.randn(1000)
-    return equivalent(activation(x), activation.authority(x), atol=1e-3)
+    return equivalent(activation(x), activation.oracle(x), atol=1e-3)
 
 
 @both.check(
@@ -82,12 +82,12 @@ def close(activation: _Activation) -> Evidence:
 )
 def values(activation: _Activation) -> Evidence:
     x = _range()
-    return equivalent(activation(x), activation.authority(x), atol=1e-14)
+    return equivalent(activation(x), activation.oracle(x), atol=1e-14)
 
 
 @both.check("So is its derivative that of the formula.")
 def gradients(activation: _Activation) -> Evidence:
-    return same_gradients(activation, activation.authority, _range(), atol=1e-13)
+    return same_gradients(activation, activation.oracle, _range(), atol=1e-13)
 
 
 @both.check("The output has the dtype of the input.", kind="contract")
@@ -99,12 +99,12 @@ def dtype(activation: _Activation) -> Evidence:
 @both.check("In bfloat16 it is computed in float32, and rounded once.", kind="contract")
 def bfloat16(activation: _Activation) -> Evidence:
     x = _range().bfloat16()
-    return rounded_once(activation(x), activation.authority(x.double()), atol=1e-6)
+    return rounded_once(activation(x), activation.oracle(x.double()), atol=1e-6)
 
 
 def _probing(view: Callable[[Candidate], _Activation]) -> Probing:
     return Probing(
-        pair=lambda candidate: (candidate, view(candidate).authority),
+        pair=lambda candidate: (candidate, view(candidate).oracle),
         inputs=lambda batch, seq: (randn64(batch, seq, 5),),
     )
 

@@ -22,7 +22,7 @@ def _identity(key: Tensor) -> Tensor:
     return torch.eye(key.shape[-2], dtype=key.dtype).expand(*key.shape[:-1], key.shape[-2])
 
 
-def _authority(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+def _oracle(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
     return functional.scaled_dot_product_attention(query, key, _identity(key), mask)
 
 
@@ -117,20 +117,20 @@ def rows_sum_to_one(call: Call) -> Evidence:
 )
 def small_inputs(call: Call) -> Evidence:
     query, key = _inputs(scale=0.02)
-    return equivalent(call(query, key, None), _authority(query, key), atol=1e-3)
+    return equivalent(call(query, key, None), _oracle(query, key), atol=1e-3)
 
 
 @both.check("For 4 queries and 5 keys with d_k = 6 the weights in float64 are torch's.")
 def weights(call: Call) -> Evidence:
     query, key = _inputs()
-    return equivalent(call(query, key, None), _authority(query, key), atol=1e-12)
+    return equivalent(call(query, key, None), _oracle(query, key), atol=1e-12)
 
 
 @both.check("So they are under a random mask.")
 def weights_under_a_mask(call: Call) -> Evidence:
     query, key = _inputs()
     mask = _mask()
-    return equivalent(call(query, key, mask), _authority(query, key, mask), atol=1e-12)
+    return equivalent(call(query, key, mask), _oracle(query, key, mask), atol=1e-12)
 
 
 @both.check("So are their gradients under a mask.")
@@ -139,7 +139,7 @@ def gradients_of_the_weights(call: Call) -> Evidence:
     mask = _mask()
     return same_gradients(
         lambda q, k: call(q, k, mask),
-        lambda q, k: _authority(q, k, mask),
+        lambda q, k: _oracle(q, k, mask),
         query,
         key,
         atol=1e-12,
@@ -157,7 +157,7 @@ def large_scores(call: Call) -> Evidence:
         inputs = offset + query, -offset - key, mask
         weights = call(*inputs)
         equivalent(weights[..., ~mask], torch.zeros_like(weights[..., ~mask]), atol=0.0)
-        found.append(equivalent(weights, _authority(*inputs), atol=1e-9))
+        found.append(equivalent(weights, _oracle(*inputs), atol=1e-9))
     return found[-1]
 
 
@@ -189,7 +189,7 @@ def half_precision_masked(call: Call) -> Evidence:
 def bfloat16(call: Call) -> Evidence:
     query, key = (x.bfloat16() for x in _inputs())
     mask = _mask()
-    exact = _authority(query.double(), key.double(), mask)
+    exact = _oracle(query.double(), key.double(), mask)
     return rounded_once(call(query, key, mask), exact, atol=1e-6)
 
 
@@ -262,9 +262,9 @@ def _narrow_inputs() -> tuple[Tensor, Tensor]:
 probe(
     attention_weights,
     Probing(
-        pair=lambda candidate: (candidate, _authority),
+        pair=lambda candidate: (candidate, _oracle),
         inputs=_weight_inputs,
-        narrow=lambda candidate: (candidate, _authority, _narrow_inputs()),
+        narrow=lambda candidate: (candidate, _oracle, _narrow_inputs()),
     ),
 )
 probe(

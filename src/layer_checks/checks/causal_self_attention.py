@@ -107,7 +107,7 @@ causal_self_attention = Layer(
     layout=Layout(
         in_out=frozenset({"c_attn", "c_proj"}), packed={"c_attn": ("query", "key", "value")}
     ),
-    counterparts={"transformers.GPT2Attention": same_names(*WEIGHTS)},
+    weight_maps={"transformers.GPT2Attention": same_names(*WEIGHTS)},
 )
 
 

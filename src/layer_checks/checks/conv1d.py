@@ -68,7 +68,7 @@ conv1d = Layer(
     layout=Layout(in_out=frozenset({"weight"})),
     not_mistakes={"view of the input"},  # "view of strides" is the same
     starts={"weight": Start(std=0.02), "bias": Start(0.0)},
-    counterparts={"transformers.Conv1D": same_names("weight", "bias")},
+    weight_maps={"transformers.Conv1D": same_names("weight", "bias")},
 )
 
 

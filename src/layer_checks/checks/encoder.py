@@ -13,17 +13,17 @@ from layer_checks.kit.candidates import built, outputs_and_gradients, randn64, s
 from layer_checks.kit.definitions import Candidate, Family, Layer
 from layer_checks.kit.dropping import elements_dropped, one_of, seen_in_training
 from layer_checks.kit.initial import starts_as
-from layer_checks.kit.oracles import Counterpart, agreeing_gradients, with_weights_of
+from layer_checks.kit.oracles import Oracle, agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed, split_off
 
 _SIZES = _D_MODEL, _NUM_HEADS, _D_FF = 6, 2, 7
 
 
-class TorchEncoderLayer(Counterpart):
+class TorchEncoderLayer(Oracle):
     """`torch.nn.TransformerEncoderLayer` without dropout."""
 
-    counterpart, layer_name = "nn.TransformerEncoderLayer", "layer"
+    public_name, layer_name = "nn.TransformerEncoderLayer", "layer"
     layer: nn.TransformerEncoderLayer
 
     def __init__(self, d_model: int, num_heads: int, d_ff: int, norm_first: bool) -> None:
@@ -114,7 +114,7 @@ transformer_encoder_layer = Layer(
     "TransformerEncoderLayer(d_model, num_heads, d_ff, dropout=0.1)(x, mask=None)",
     _example,
     probe=lambda candidate: _probe(_post_norm(candidate)),
-    counterparts={"nn.TransformerEncoderLayer": WeightMap(_to_theirs, _to_ours)},
+    weight_maps={"nn.TransformerEncoderLayer": WeightMap(_to_theirs, _to_ours)},
 )
 pre_norm_transformer_encoder_layer = Layer(
     "PreNormTransformerEncoderLayer",

@@ -62,10 +62,10 @@ class _Network:
     """A candidate, and what it is held against."""
 
     candidate: Candidate
-    authority: Callable[[int, int, float], nn.Module]
+    oracle: Callable[[int, int, float], nn.Module]
 
     def pair(self, dropout: float = 0.0, std: float = 1.0) -> tuple[nn.Module, nn.Module]:
-        theirs = self.authority(_D_MODEL, _D_FF, std)
+        theirs = self.oracle(_D_MODEL, _D_FF, std)
         return with_weights_of(theirs, self.candidate, _D_MODEL, _D_FF, dropout=dropout), theirs
 
 
@@ -109,7 +109,7 @@ feed_forward = Layer(
     ),
     probe=lambda candidate: _probe(_gpt2(candidate), _default_size(candidate)),
     layout=Layout(in_out=frozenset({"c_fc", "c_proj"})),
-    counterparts={"transformers.GPT2MLP": same_names(*WEIGHTS)},
+    weight_maps={"transformers.GPT2MLP": same_names(*WEIGHTS)},
 )
 both = Family({positionwise_feed_forward: _positionwise, feed_forward: _gpt2})
 
@@ -238,7 +238,7 @@ def _drawn(candidate: Candidate) -> list[Tensor]:
 
 
 def _narrow(network: _Network) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
-    theirs = network.authority(1, 1, 1.0)
+    theirs = network.oracle(1, 1, 1.0)
     ours = with_weights_of(theirs, network.candidate, 1, 1, dropout=0.0)
     return ours, theirs, (randn64(2, 3, 1),)
 

@@ -117,19 +117,19 @@ def _config(dropout: float = 0.0) -> GPT2Config:
 
 
 @cache  # a module takes as long to build as to run
-def _authority() -> TorchGPT2:
+def _oracle() -> TorchGPT2:
     with seeded(0):  # leaves the caller's draws as they are
         return TorchGPT2(_config())
 
 
 def _pair(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, TorchGPT2]:
-    theirs = randomized(_authority())
+    theirs = randomized(_oracle())
     return with_weights_of(theirs, candidate, _config(dropout)), theirs
 
 
 def _writing(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, Tensor, int]:
     """A model, prompts of which it ends some before others, and the token that ends them."""
-    theirs = _authority()
+    theirs = _oracle()
     ids, eos_token = rows_ending_apart(theirs)
     return with_weights_of(theirs, candidate, _config(dropout)), ids, eos_token
 
@@ -195,7 +195,7 @@ gpt2 = Layer(
     not_mistakes={"always float32"},  # "logits in float32" is the same
     leading=None,  # its inputs are tokens
     layout=LAYOUT,
-    counterparts={
+    weight_maps={
         "transformers.GPT2Model": WeightMap(_kept, _kept),
         "transformers.GPT2LMHeadModel": WeightMap(_with_head, _without_head),
     },
@@ -250,7 +250,7 @@ def at_the_start(candidate: Candidate) -> Evidence:
 
 @gpt2.check("The state dict has the names and shapes of the published weights.", kind="contract")
 def state(candidate: Candidate) -> Evidence:
-    return same_state(built(candidate, _config()), _authority())
+    return same_state(built(candidate, _config()), _oracle())
 
 
 @gpt2.check("With weights of standard deviation 0.2 the logits in float64 are torch's.")
@@ -424,7 +424,7 @@ def blocks_differ(candidate: Candidate) -> Evidence:
 
 @gpt2.check("In training the sum of the embeddings is dropped once, and divided by 1 - p.")
 def dropped_embeddings(candidate: Candidate) -> Evidence:
-    theirs = randomized(_authority())
+    theirs = randomized(_oracle())
     with torch.no_grad():  # the blocks give zeros
         for name, each in theirs.named_parameters():
             if "c_proj" in name:

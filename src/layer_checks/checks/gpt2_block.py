@@ -81,7 +81,7 @@ def as_at_the_start(module: nn.Module) -> None:
 
 
 @cache  # a module takes as long to build as to run
-def _authority(eps: float = 1e-5) -> TorchGPT2Block:
+def _oracle(eps: float = 1e-5) -> TorchGPT2Block:
     with seeded(0):  # leaves the caller's draws as they are
         return TorchGPT2Block(_D_MODEL, _NUM_HEADS, eps)
 
@@ -89,7 +89,7 @@ def _authority(eps: float = 1e-5) -> TorchGPT2Block:
 def _pair(
     candidate: Candidate, dropout: float = 0.0, eps: float | None = None
 ) -> tuple[nn.Module, TorchGPT2Block]:
-    theirs = randomized(_authority(eps or 1e-5))
+    theirs = randomized(_oracle(eps or 1e-5))
     options = {} if eps is None else {"eps": eps}
     sizes = _D_MODEL, _NUM_HEADS, dropout
     return with_weights_of(theirs, candidate, *sizes, **options), theirs
@@ -119,7 +119,7 @@ gpt2_block = Layer(
     probe=_probe,
     attributes=("eps",),
     layout=LAYOUT,
-    counterparts={"transformers.GPT2Block": same_names(*WEIGHTS)},
+    weight_maps={"transformers.GPT2Block": same_names(*WEIGHTS)},
 )
 
 
@@ -146,7 +146,7 @@ def at_the_start(candidate: Candidate) -> Evidence:
     "The state dict has ln_1, attn, ln_2 and mlp, as in the published weights.", kind="contract"
 )
 def state(candidate: Candidate) -> Evidence:
-    return same_state(built(candidate, _D_MODEL, _NUM_HEADS), _authority())
+    return same_state(built(candidate, _D_MODEL, _NUM_HEADS), _oracle())
 
 
 @gpt2_block.check("With weights of standard deviation 0.2 the values in float64 are torch's.")

@@ -21,7 +21,7 @@ from layer_checks.kit.candidates import (
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.dropping import one_of, parts_dropped, seen_in_training
 from layer_checks.kit.initial import starts_as
-from layer_checks.kit.oracles import Counterpart, agreeing_gradients, with_weights_of
+from layer_checks.kit.oracles import Oracle, agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed
 
@@ -37,10 +37,10 @@ def blocked_by(mask: Tensor | None, shape: tuple[int, ...], num_heads: int) -> T
     return (~mask).expand(shape).repeat_interleave(num_heads, dim=0)
 
 
-class TorchAttention(Counterpart):
+class TorchAttention(Oracle):
     """`torch.nn.MultiheadAttention`."""
 
-    counterpart, layer_name = "nn.MultiheadAttention", "attention"
+    public_name, layer_name = "nn.MultiheadAttention", "attention"
     attention: nn.MultiheadAttention
 
     def __init__(self, d_model: int, num_heads: int, **options: Any) -> None:
@@ -139,7 +139,7 @@ multi_head_attention = Layer(
     example=_example,
     probe=_probe,
     not_mistakes={"size guessed"},  # "length guessed" is the same
-    counterparts={"nn.MultiheadAttention": WeightMap(packed, unpacked)},
+    weight_maps={"nn.MultiheadAttention": WeightMap(packed, unpacked)},
 )
 
 

@@ -19,7 +19,7 @@ class _Penalty:
     """A candidate, and what it is to be."""
 
     candidate: Candidate
-    authority: Callable[[list[Tensor]], Tensor]
+    oracle: Callable[[list[Tensor]], Tensor]
 
 
 def _l1(parameters: list[Tensor]) -> Tensor:
@@ -67,7 +67,7 @@ both = Family(
 )
 def four_ones(penalty: _Penalty) -> Evidence:
     ones = [torch.ones(4)]
-    return equivalent(penalty.candidate(ones), penalty.authority(ones))
+    return equivalent(penalty.candidate(ones), penalty.oracle(ones))
 
 
 @both.check(
@@ -78,12 +78,12 @@ def four_ones(penalty: _Penalty) -> Evidence:
 )
 def values(penalty: _Penalty) -> Evidence:
     weights = _weights()
-    return equivalent(penalty.candidate(weights), penalty.authority(weights), atol=1e-12)
+    return equivalent(penalty.candidate(weights), penalty.oracle(weights), atol=1e-12)
 
 
 @both.check("So is its gradient with respect to each tensor.")
 def gradients(penalty: _Penalty) -> Evidence:
-    ours, theirs = _of_two(penalty.candidate), _of_two(penalty.authority)
+    ours, theirs = _of_two(penalty.candidate), _of_two(penalty.oracle)
     return same_gradients(ours, theirs, randn64(3, 4), randn64(5), atol=1e-12)
 
 
@@ -94,7 +94,7 @@ def gradients(penalty: _Penalty) -> Evidence:
     }
 )
 def gradient_at_zero(penalty: _Penalty) -> Evidence:
-    ours, theirs = _of_two(penalty.candidate), _of_two(penalty.authority)
+    ours, theirs = _of_two(penalty.candidate), _of_two(penalty.oracle)
     zeros = torch.zeros(5, dtype=torch.float64)
     some = randn64(3, 4) * torch.tensor([1.0, 0.0, 1.0, 0.0])
     same_gradients(ours, theirs, torch.zeros_like(some), zeros, atol=1e-12)
@@ -105,13 +105,13 @@ def gradient_at_zero(penalty: _Penalty) -> Evidence:
 def generator(penalty: _Penalty) -> Evidence:
     weights = _weights()
     found = penalty.candidate(weight for weight in weights)
-    return equivalent(found, penalty.authority(weights), atol=1e-12)
+    return equivalent(found, penalty.oracle(weights), atol=1e-12)
 
 
 @both.check("Of bfloat16 tensors it is a float32, summed up in float32.")
 def bfloat16(penalty: _Penalty) -> Evidence:
     weights = [weight.bfloat16() for weight in _weights()]
-    exact = penalty.authority([weight.double() for weight in weights])
+    exact = penalty.oracle([weight.double() for weight in weights])
     return equivalent(penalty.candidate(weights), exact.float(), rtol=1e-6)
 
 
@@ -185,7 +185,7 @@ def _probing(view: Callable[[Candidate], _Penalty]) -> Probing:
     return Probing(
         pair=lambda candidate: (
             _of_two(candidate),
-            _of_two(view(candidate).authority),
+            _of_two(view(candidate).oracle),
         ),
         inputs=lambda batch, seq: (randn64(batch, seq), randn64(seq)),
         makes=lambda candidate: (_of_two(candidate), (randn64(3, 4), randn64(5))),

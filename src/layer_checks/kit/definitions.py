@@ -143,7 +143,7 @@ class Layer:
         layout: How it holds its matrices.
         starts: What its own parameters start from, by name; None where they start from constants,
             which are read off.
-        counterparts: The layers of other libraries that hold the same weights, by their public
+        weight_maps: The layers of other libraries that hold the same weights, by their public
             names, and how the weights of both are made of each other.
         defaults: The values of its arguments that are left out, as its probes are told.
         not_mistakes: The names of mistakes that any layer can make, and this one cannot: they
@@ -167,7 +167,7 @@ class Layer:
     leading: tuple[int, ...] | None = (2, 3)
     layout: Layout = field(default_factory=Layout)
     starts: Mapping[str, Start] | None = None
-    counterparts: Mapping[str, WeightMap] = field(default_factory=dict)
+    weight_maps: Mapping[str, WeightMap] = field(default_factory=dict)
     defaults: Mapping[str, object] = field(default_factory=dict)
     not_mistakes: Collection[str] = ()
 

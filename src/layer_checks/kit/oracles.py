@@ -1,4 +1,4 @@
-"""The independent authorities that layers are held against, and how that is done.
+"""The independent oracles that layers are held against, and how that is done.
 
 Most are `torch.nn`'s own classes; those that are put together of torch's parts stand with the
 checks of their layers. Here stands what these do with any of them.
@@ -34,15 +34,15 @@ _found_eps: ContextVar[list[float] | None] = ContextVar("found_eps", default=Non
 _USUAL_EPS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-2, 0.0)
 
 
-class Counterpart(nn.Module):
+class Oracle(nn.Module):
     """A layer of `torch.nn` with other names of weights, and with our meaning of a mask.
 
     Attributes:
-        counterpart: Its name in `layer_checks.kit.weight_maps`.
+        public_name: Its name in `layer_checks.kit.weight_maps`.
         layer_name: The attribute that holds it.
     """
 
-    counterpart: str
+    public_name: str
     layer_name: str
 
     def __init__(self, layer: nn.Module, std: float) -> None:
@@ -51,38 +51,38 @@ class Counterpart(nn.Module):
 
     def as_ours(self) -> dict[str, Tensor]:
         """The weights, as our layer names and shapes them."""
-        return to_ours(self.counterpart, weights_of(self.get_submodule(self.layer_name)))
+        return to_ours(self.public_name, weights_of(self.get_submodule(self.layer_name)))
 
     def as_theirs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Our weights or gradients, as this module names and shapes its parameters."""
-        theirs = to_theirs(self.counterpart, tensors)
+        theirs = to_theirs(self.public_name, tensors)
         return {f"{self.layer_name}.{name}": tensor for name, tensor in theirs.items()}
 
 
-def named_as_ours(authority: nn.Module) -> dict[str, Tensor]:
-    """An authority's weights, as our layer names and shapes them."""
-    return authority.as_ours() if isinstance(authority, Counterpart) else weights_of(authority)
+def named_as_ours(oracle: nn.Module) -> dict[str, Tensor]:
+    """An oracle's weights, as our layer names and shapes them."""
+    return oracle.as_ours() if isinstance(oracle, Oracle) else weights_of(oracle)
 
 
 def with_weights_of(
-    authority: nn.Module, candidate: Candidate, *args: Any, **options: Any
+    oracle: nn.Module, candidate: Candidate, *args: Any, **options: Any
 ) -> nn.Module:
-    """Builds a candidate in float64 and gives it an authority's weights.
+    """Builds a candidate in float64 and gives it an oracle's weights.
 
-    Where a candidate has no such bias, the authority's becomes 0; where it takes no eps, the
-    authority's becomes the candidate's.
+    Where a candidate has no such bias, the oracle's becomes 0; where it takes no eps, the
+    oracle's becomes the candidate's.
     """
     match = current_match()
     if match is not None and match.absent:
-        _without(authority, match.absent)
+        _without(oracle, match.absent)
     try:
-        return load(built(candidate, *args, **options).double(), named_as_ours(authority))
+        return load(built(candidate, *args, **options).double(), named_as_ours(oracle))
     except CannotTakeError as error:
         if error.argument != "eps":
             raise
     del options["eps"]
-    layer = load(built(candidate, *args, **options).double(), named_as_ours(authority))
-    norm: Any = authority
+    layer = load(built(candidate, *args, **options).double(), named_as_ours(oracle))
+    norm: Any = oracle
     norm.eps = _own_eps(layer, norm, args[0])
     if (found := _found_eps.get()) is not None:
         found.append(norm.eps)
@@ -114,15 +114,15 @@ def _own_eps(layer: nn.Module, norm: Any, width: int) -> float:
     return min(_USUAL_EPS, key=distance)
 
 
-def _without(authority: nn.Module, absent: Collection[str]) -> None:
-    """Gives an authority zeros for weights that we name."""
+def _without(oracle: nn.Module, absent: Collection[str]) -> None:
+    """Gives an oracle zeros for weights that we name."""
     kept = {
         name: torch.zeros_like(weight) if name in absent else weight
-        for name, weight in named_as_ours(authority).items()
+        for name, weight in named_as_ours(oracle).items()
     }
-    if isinstance(authority, Counterpart):
-        kept = authority.as_theirs(kept)
-    parameters = dict(authority.named_parameters())
+    if isinstance(oracle, Oracle):
+        kept = oracle.as_theirs(kept)
+    parameters = dict(oracle.named_parameters())
     with torch.no_grad():
         for name, weight in kept.items():
             parameters[name].copy_(weight)
@@ -131,7 +131,7 @@ def _without(authority: nn.Module, absent: Collection[str]) -> None:
 def agreeing_gradients(
     ours: nn.Module, theirs: nn.Module, *inputs: Any, atol: float = 1e-11
 ) -> Evidence:
-    """`same_gradients`, for a layer that has an authority's weights, whatever it names them."""
+    """`same_gradients`, for a layer that has an oracle's weights, whatever it names them."""
     match = current_match()
     if match is not None:
         return _matched_gradients(ours, theirs, inputs, atol)
@@ -139,9 +139,9 @@ def agreeing_gradients(
 
     def renamed(gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
         known = {names[name]: each for name, each in gradients.items() if name in names}
-        return theirs.as_theirs(known) if isinstance(theirs, Counterpart) else known
+        return theirs.as_theirs(known) if isinstance(theirs, Oracle) else known
 
-    maps = isinstance(theirs, Counterpart)
+    maps = isinstance(theirs, Oracle)
     return same_gradients(ours, theirs, *inputs, atol=atol, parameters=renamed if maps else names)
 
 
@@ -154,9 +154,7 @@ def _matched_gradients(
     other, of_their_inputs, known = of_module("theirs", theirs, inputs)
     named = as_ours(ours, weights, found)
     expected = (
-        to_ours(theirs.counterpart, _inside(theirs, known))
-        if isinstance(theirs, Counterpart)
-        else known
+        to_ours(theirs.public_name, _inside(theirs, known)) if isinstance(theirs, Oracle) else known
     )
     return compared_gradients(
         output,
@@ -167,7 +165,7 @@ def _matched_gradients(
     )
 
 
-def _inside(theirs: Counterpart, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _inside(theirs: Oracle, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     prefix = f"{theirs.layer_name}."
     return {name.removeprefix(prefix): each for name, each in tensors.items()}
 

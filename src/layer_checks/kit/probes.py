@@ -39,7 +39,7 @@ class Probing:
     """How a layer is built and called, for the probes.
 
     Attributes:
-        pair: Makes the candidate and its authority, with the same weights in float64, and such that
+        pair: Makes the candidate and its oracle, with the same weights in float64, and such that
             nothing is dropped in training either.
         inputs: Inputs for both in float64, for a number of sequences and of positions.
         narrow: The pair for one feature, and inputs for it; None where there are no features.

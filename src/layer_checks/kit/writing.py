@@ -23,7 +23,7 @@ _PROBABILITIES = (0.4, 0.25, 0.15, 0.1, 0.05, *[0.05 / 6] * 6)
 
 
 class Writing(nn.Module):
-    """An authority of what writes: a language model of eleven tokens, whose weights can be set."""
+    """An oracle of what writes: a language model of eleven tokens, whose weights can be set."""
 
     def vary(self) -> None:
         """Draws weights that make more of tokens than of positions.
@@ -88,7 +88,7 @@ def written(model: Any, ids: Tensor, max_new_tokens: int = _NEW, **options: Any)
 
 
 def rows_ending_apart(theirs: Writing) -> tuple[Tensor, int]:
-    """Gives an authority weights with which rows end in three or more different steps.
+    """Gives an oracle weights with which rows end in three or more different steps.
 
     Args:
         theirs: What is given weights: the same ones for one seed of torch's generator.
@@ -133,7 +133,7 @@ def fix_logits(model: nn.Module, theirs: Writing) -> None:
 
     Args:
         model: What is given the weights.
-        theirs: Its authority, whose weights are changed and copied.
+        theirs: Its oracle, whose weights are changed and copied.
     """
     theirs.fix_logits(torch.tensor(_PROBABILITIES).log()[torch.randperm(len(_PROBABILITIES))])
     load(model, weights_of(theirs))
@@ -202,7 +202,7 @@ def told_by_writing(model: Any, theirs: Writing) -> Iterator[Tensor]:
 
     Args:
         model: A model with dropout.
-        theirs: Its authority, of which it is given the weights.
+        theirs: Its oracle, of which it is given the weights.
     """
     ids, eos_token = rows_ending_apart(theirs)
     load(model, weights_of(theirs))

@@ -185,7 +185,7 @@ class UnsyncedSeeds(Trainer):
         return self.options.seed + self.options.rank
 
 
-@TRAINING.wrong("save the optimizer's state too: its means take hundreds of steps to form.")
+@TRAINING.wrong("save the optimizer's state too: its moments take hundreds of steps to form.")
 class CheckpointWithoutOptimizer(Trainer):
     """Goes on with an optimizer that has seen nothing."""
 

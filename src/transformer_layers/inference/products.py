@@ -85,7 +85,7 @@ class QuantizedProduct(nn.Module):
 
     Attributes:
         weight: Empty; its dtype is that of the input.
-        linear: The layer that multiplies.
+        stored: The dtype in which the weight is stored.
 
     Raises:
         ValueError: If torch has no kernel for `dtype` on this machine.
@@ -119,11 +119,25 @@ class QuantizedProduct(nn.Module):
                     f"machine, where it multiplies with {torch.backends.quantized.engine}; use "
                     "torch.float32 or torch.bfloat16"
                 ) from error
-        self.linear = linear
+        self.stored = dtype
+        self._held = (
+            linear,
+        )  # no submodule, or export would meet its weight and not say what is wrong
 
     def forward(self, x: Float[Tensor, "... in_features"]) -> Float[Tensor, "... out_features"]:
         """Maps the last axis of `x`."""
+        if torch.compiler.is_compiling():
+            raise RuntimeError(
+                f"a weight in {self.stored} is no tensor that a graph could hold: to compile with "
+                "fullgraph=True or to export, make the model ready in torch.float32 or "
+                "torch.bfloat16"
+            )
         return self.linear(x)
+
+    @property
+    def linear(self) -> nn.Module:
+        """The layer that multiplies."""
+        return self._held[0]
 
 
 def bfloat16_product(

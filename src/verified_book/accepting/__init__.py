@@ -5,46 +5,22 @@ the page at once. Where anything is not as it was parsed, nothing is written, an
 the block should have mended says why.
 """
 
-import os
 from typing import TYPE_CHECKING
+
+from verified_book.accepting import mode
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-    from verified_book.records import PageRecord
 
-VARIABLE = "VERIFIED_BOOK_ACCEPT"
-"""Set to accept; `dry` shows what would be written instead."""
+def setup(app: "Sphinx") -> None:
+    """Takes part in a build that is asked to accept."""
+    if not mode.is_on():
+        return
+    # Here, since the parsers of both languages are needed only now.
+    from verified_book.accepting import proposals, updates
 
-TWICE = "VERIFIED_BOOK_ACCEPT_TWICE"
-"""Set to run pages once more, and to mask by `...` what moved."""
-
-_NO = {"", "0", "false", "no", "off"}
-
-
-def _value(variable: str) -> str:
-    return os.environ.get(variable, "").strip().lower()
-
-
-def is_on() -> bool:
-    """Whether this build shall rewrite the expected blocks that differ or are missing."""
-    return _value(VARIABLE) not in _NO
-
-
-def is_dry() -> bool:
-    """Whether it shall only show what it would write."""
-    return _value(VARIABLE) == "dry"
-
-
-def is_twice() -> bool:
-    """Whether pages shall run once more."""
-    return is_on() and _value(TWICE) not in _NO
-
-
-def rewrite(app: "Sphinx", pages: "dict[str, PageRecord]") -> None:
-    """Carries out the pending edits of all pages; those that are refused stay failures."""
-    if any(record.edits or record.files for record in pages.values()):
-        # Here, since the directives import this package, and it needs them.
-        from verified_book.accepting import pending
-
-        pending.carry_out(app, pages, dry=is_dry())
+    app.connect("source-read", proposals.remember, priority=999)  # after every other extension
+    # Claims, which count the cells that a block is held against, come later.
+    app.connect("verified-book-page", proposals.take, priority=400)
+    app.connect("env-updated", updates.rewrite, priority=400)  # before failures are reported

@@ -2,26 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from verified_book.accepting.markdown_spans import Markdown
 from verified_book.accepting.merge import joined, merge
+from verified_book.accepting.rst_spans import Rst
 from verified_book.accepting.spans import (
     BY_HAND,
-    Format,
     Refusal,
     Span,
     ending,
     newline_at,
     split,
-    without_blocks,
 )
 from verified_book.matching import agree, is_vacuous
 from verified_book.outputs.images import with_digests_of
-from verified_book.records import Edit, FileAsRead
+from verified_book.records import Edit
 
-SureOf = Literal["lines", "cells", "texts"]
-"""What is sure of a file: the lines of all directives; those of cells, which their blocks follow;
-or only what its blocks say."""
+Language = Markdown | Rst
+"""What a page can be written in."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +27,11 @@ class Change:
     """A block to be written.
 
     Attributes:
-        index: The span that gets another body, or the cell that gets a block.
         body: The lines of the block; indices are those of old lines that stay.
         reads: What the block must read as once it is written.
         adds: Words to stand after the name of the directive, beside those that do.
     """
 
-    index: int
     body: Sequence[int | str]
     reads: str
     adds: tuple[str, ...] = ()
@@ -46,16 +42,9 @@ class Change:
         return [line for line in self.body if isinstance(line, str)]
 
 
-def locate(
-    edit: Edit, lines: Sequence[str], spans: Sequence[Span], as_read: FileAsRead, sure_of: SureOf
-) -> int:
+def locate(edit: Edit, lines: Sequence[str], spans: Sequence[Span], language: Language) -> int:
     """The index of what an edit is about: its block, or a cell that has none."""
-    if sure_of == "lines":
-        index = _at_line(edit, spans, as_read)
-    elif sure_of == "cells":
-        index = _of_cell(edit, spans)
-    else:
-        index = _by_text(edit, spans)
+    index = _at_line(edit, spans) if language.lines_are_sure else _of_cell(edit, spans)
     span = spans[index]
     if span.hindrance:
         raise Refusal(span.hindrance, BY_HAND)
@@ -66,18 +55,12 @@ def locate(
     return index
 
 
-def _at_line(edit: Edit, spans: Sequence[Span], as_read: FileAsRead) -> int:
+def _at_line(edit: Edit, spans: Sequence[Span]) -> int:
     kind, body = ("cell", edit.code) if edit.old is None else ("block", edit.old)
-    starts = {edit.line - 1 + start for start in as_read.starts}
-    found = [
-        index
-        for index, span in enumerate(spans)
-        if span.start in starts and span.kind == kind and span.body == body
-    ]
-    if len(found) != 1:
-        number = "more than one" if found else "no"
-        raise Refusal(f"{number} {kind} that reads as it was parsed stands there", BY_HAND)
-    return found[0]
+    for index, span in enumerate(spans):
+        if (span.start, span.kind, span.body) == (edit.line - 1, kind, body):
+            return index
+    raise Refusal(f"no {kind} that reads as it was parsed stands there", BY_HAND)
 
 
 def _of_cell(edit: Edit, spans: Sequence[Span]) -> int:
@@ -98,19 +81,8 @@ def _of_cell(edit: Edit, spans: Sequence[Span]) -> int:
     return block
 
 
-def _by_text(edit: Edit, spans: Sequence[Span]) -> int:
-    found = [
-        index for index, span in enumerate(spans) if span.kind == "block" and span.body == edit.old
-    ]
-    if len(found) != 1:
-        number = "more than one block reads" if found else "no block reads"
-        raise Refusal(f"{number} as what was parsed", BY_HAND)
-    return found[0]
-
-
-def change_for(index: int, edits: Sequence[Edit], language: Format) -> Change:
-    """The change that carries out edits of one block: several, if its file is included so often."""
-    edit = edits[0]
+def change_for(edit: Edit, language: Language) -> Change:
+    """The change that carries out an edit of one block."""
     exact = "exact" in edit.words
     # Blanks at the end of a line do not count, and editors take them away.
     new = "\n".join(line.rstrip() for line in edit.new.split("\n")).strip("\n")
@@ -123,14 +95,10 @@ def change_for(index: int, edits: Sequence[Edit], language: Format) -> Change:
         raise Refusal(reason, "Let the cell print what stays the same.")
     if is_vacuous(reads) and "varies" not in edit.words:
         raise Refusal("the block would agree with any output", BY_HAND)
-    for other in edits:
-        if not agree(reads, with_digests_of(reads, other.got), exact=exact):
-            if other is not edit:
-                reason = "the block is included more than once, and the outputs differ"
-                raise Refusal(reason, "Let the cell print the same everywhere.")
-            reason = "a block cannot hold this output: its white space, or what stands for it"
-            raise Refusal(reason, BY_HAND)
-    return Change(index, body, reads, edit.adds)
+    if not agree(reads, with_digests_of(reads, edit.got), exact=exact):
+        reason = "a block cannot hold this output: its white space, or what stands for it"
+        raise Refusal(reason, BY_HAND)
+    return Change(body, reads, edit.adds)
 
 
 def moves(
@@ -153,7 +121,9 @@ def moves(
     return moved
 
 
-def apply(text: str, spans: Sequence[Span], changes: Mapping[int, Change], language: Format) -> str:
+def apply(
+    text: str, spans: Sequence[Span], changes: Mapping[int, Change], language: Language
+) -> str:
     """The page with the changes; refused if it would not read as it did, but for them."""
     lines = split(text)
     for index, change in sorted(changes.items(), reverse=True):
@@ -173,31 +143,16 @@ def apply(text: str, spans: Sequence[Span], changes: Mapping[int, Change], langu
 
 
 def _check(
-    old: str, spans: Sequence[Span], changes: Mapping[int, Change], new: str, language: Format
+    old: str, spans: Sequence[Span], changes: Mapping[int, Change], new: str, language: Language
 ) -> None:
     """Holds a new page against the old one, by the parser of their language."""
-    expected: list[tuple[str, str, str | None]] = []  # kind, body, and all of it if unchanged
-    lines = split(old)
+    expected = []
     for index, span in enumerate(spans):
         change = changes.get(index)
         if change is None or span.kind == "cell":
-            raw = "".join(lines[span.start : span.end]).rstrip("\r\n")
-            expected.append((span.kind, span.body, raw))
+            expected.append((span.kind, span.body))
         if change is not None:
-            expected.append(("block", change.reads, None))
-    found, new_lines = language.spans(new), split(new)
-    if len(found) != len(expected):
-        raise _lost("other directives")
-    for span, (kind, body, all_of_it) in zip(found, expected, strict=True):
-        raw = "".join(new_lines[span.start : span.end]).rstrip("\r\n")
-        if (span.kind, span.body) != (kind, body) or all_of_it not in (None, raw):
-            raise _lost(f"another {kind}")
-    rest, new_rest = without_blocks(old, spans), without_blocks(new, found)
-    if rest.rstrip("\r\n") != new_rest.rstrip("\r\n"):
-        raise _lost("other text")
-    if bool(ending(old)) != bool(ending(new)) or language.skeleton(old) != language.skeleton(new):
-        raise _lost("other text")
-
-
-def _lost(what: str) -> Refusal:
-    return Refusal(f"the page would read as one with {what}", BY_HAND)
+            expected.append(("block", change.reads))
+    reads_so = [(span.kind, span.body) for span in language.spans(new)] == expected
+    if not reads_so or language.skeleton(old) != language.skeleton(new):
+        raise Refusal("the page would read as another one", BY_HAND)

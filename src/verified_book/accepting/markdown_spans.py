@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
+from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig, merge_file_level
 from myst_parser.parsers.directives import parse_directive_text
 from myst_parser.parsers.mdit import create_md_parser
-from nbformat import NotebookNode
 
 from verified_book.accepting.spans import (
     BY_HAND,
@@ -25,7 +24,6 @@ from verified_book.accepting.spans import (
     parsed,
     with_words,
 )
-from verified_book.outputs import jupytext_pages
 from verified_book.outputs.expected import ExpectOutput
 
 _NAME = "expect-output"
@@ -47,6 +45,7 @@ class Markdown:
     config: MdParserConfig
     page_config: MdParserConfig
     path: Path | None = None
+    lines_are_sure: ClassVar = False  # but those of cells, which their blocks follow
 
     @classmethod
     def of_page(cls, text: str, config: MdParserConfig, path: Path | None = None) -> Self:
@@ -68,7 +67,11 @@ class Markdown:
 
     def skeleton(self, text: str) -> object:
         """The tokens of a page without its blocks."""
-        return self._outline(parsed(text))
+        return [
+            (t.type, t.tag, t.nesting, t.level, t.markup, t.info, t.content)
+            for t in self._parsers[1].parse(parsed(text) + "\n")
+            if not self._names(t)
+        ]
 
     def stored(self, body: str) -> str:
         """What MyST makes of a body that begins with text."""
@@ -119,33 +122,22 @@ class Markdown:
 
     def _cells(self, text: str, lines: list[str]) -> list[Span]:
         """The cells of a page."""
-        if not is_myst_markdown_notebook(text):  # a file that a page includes
-            return []
         notebook = read_myst_markdown_notebook(text, self.config, path=self.path)
-        return _joined(_top_level(self._parsers[0], text), notebook, lines)
-
-    def _parts(self, lines: list[str], start: int, end: int) -> list[tuple[int, int]]:
-        """The lines between two cells that are read together."""
-        return [(start, end)]
+        fences = [token for token in _top_level(self._parsers[0], text) if _is_cell(token)]
+        codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        if len(fences) != len(codes):
+            raise Refusal("MyST-NB finds other cells in it", BY_HAND)
+        return [_cell(token, lines, code) for token, code in zip(fences, codes, strict=True)]
 
     def _blocks(self, lines: list[str], start: int, end: int) -> tuple[list[Span], bool]:
         """The blocks between two lines, and whether the first comes before all else."""
         found, follows, all_passed_over = [], False, True
-        for first, last in self._parts(lines, start, end):
-            for token in _top_level(self._parsers[1], "\n".join(lines[first:last])):
-                if self._names(token):
-                    follows = follows or all_passed_over
-                    found.append(_block(token, lines, first))
-                all_passed_over = all_passed_over and _is_passed_over(token)
+        for token in _top_level(self._parsers[1], "\n".join(lines[start:end])):
+            if self._names(token):
+                follows = follows or all_passed_over
+                found.append(_block(token, lines, start))
+            all_passed_over = all_passed_over and _is_passed_over(token)
         return found, follows
-
-    def _outline(self, text: str) -> list[tuple[Any, ...]]:
-        """What is read of a text, without its blocks."""
-        return [
-            (t.type, t.tag, t.nesting, t.level, t.markup, t.info, t.content)
-            for t in self._parsers[1].parse(text + "\n")
-            if not self._names(t)
-        ]
 
     def _names(self, token: Token) -> bool:
         """Whether it is the fence of a block."""
@@ -153,57 +145,6 @@ class Markdown:
         if token.type == "fence" and _NAME in self.page_config.fence_as_directive:
             return name in ([_NAME], [f"{{{_NAME}}}"])
         return token.type in ("fence", "colon_fence") and name == [f"{{{_NAME}}}"]
-
-
-class JupytextMarkdown(Markdown):
-    """The same language where jupytext finds the cells, also in colon fences."""
-
-    @classmethod
-    def of_page(cls, text: str, config: MdParserConfig, path: Path | None = None) -> Self:
-        """The language of a page, which may set some of it itself."""
-        notebook = jupytext_pages.as_notebook(parsed(text))
-        metadata = notebook.metadata if notebook is not None else {}
-        return cls(config, merge_file_level(config, metadata, lambda *_: None), path)
-
-    def skeleton(self, text: str) -> object:
-        """The tokens of what stands between the cells, each by itself as MyST-NB reads it."""
-        text = parsed(text)
-        lines = text.split("\n")
-        cells = self._cells(text, lines)
-        ends, starts = [0, *(c.end for c in cells)], [*(c.start for c in cells), len(lines)]
-        return [
-            [
-                self._outline("\n".join(lines[first:last]))
-                for first, last in self._parts(lines, start, end)
-            ]
-            for start, end in zip(ends, starts, strict=True)
-        ]
-
-    def _cells(self, text: str, lines: list[str]) -> list[Span]:
-        notebook = jupytext_pages.as_notebook(text)
-        if notebook is None:
-            return []
-        return _joined(_top_level(self._jupytext, text), notebook, lines)
-
-    def _parts(self, lines: list[str], start: int, end: int) -> list[tuple[int, int]]:
-        tokens = _top_level(self._jupytext, "\n".join(lines[start:end]))
-        breaks = [t.map or [0, 0] for t in tokens if t.type == "myst_block_break"]
-        first = [start, *(start + below for _, below in breaks)]
-        return list(zip(first, [*(start + at for at, _ in breaks), end], strict=True))
-
-    @cached_property
-    def _jupytext(self) -> MarkdownIt:
-        found: MarkdownIt = jupytext_pages.parser().get_parser()  # type: ignore[union-attr]  # it has read the page
-        return found
-
-
-def _joined(tokens: list[Token], notebook: NotebookNode, lines: list[str]) -> list[Span]:
-    """The cells of a page: their fences, and what was made of them."""
-    fences = [token for token in tokens if _is_cell(token)]
-    codes = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    if len(fences) != len(codes):
-        raise Refusal("MyST-NB finds other cells in it", BY_HAND)
-    return [_cell(token, lines, code) for token, code in zip(fences, codes, strict=True)]
 
 
 def _top_level(parser: MarkdownIt, text: str) -> list[Token]:

@@ -11,7 +11,6 @@ _ANY = re.compile(r"(?<!\\)(?:\\\\)*\.\.\.")
 _MOST_PAIRS = 10_000  # of lines that are compared with each other; a block has a few dozen
 _MOST_SIMILARITIES = 900
 _MOST_COVERED = 60  # lines that one with an ellipsis in it is held against
-_MOST_JOINED = 4  # lines that an author has made of one, or one of them
 
 _KEPT, _KEPT_EMPTY, _LOST = 2.0, 0.5, -0.5
 
@@ -119,9 +118,9 @@ def _best_steps(
                 if not is_vacuous(old[i]):
                     like = SequenceMatcher(None, old[i], new[j]).ratio() if compares else 0.1
                     steps.append(_Step(like + best[i + 1, j + 1].score, 1, 1, False))
-                for taken, covered in _agreeing(old, got, i, j, exact):
-                    score = _worth(old[i]) + best[i + taken, j + covered].score
-                    steps.append(_Step(score, taken, covered, True))
+                for covered in _agreeing(old[i], got[j:], exact):
+                    score = _worth(old[i]) + best[i + 1, j + covered].score
+                    steps.append(_Step(score, 1, covered, True))
             best[i, j] = max(steps, key=lambda step: step.score)
     return best
 
@@ -132,25 +131,14 @@ def _worth(line: str) -> float:
     return 0.0 if is_vacuous(line) else _KEPT
 
 
-def _agreeing(old: list[str], got: list[str], i: int, j: int, exact: bool) -> list[tuple[int, int]]:
-    """How many old lines from one on stand for how many lines of output from one on."""
-    line = old[i]
+def _agreeing(line: str, got: list[str], exact: bool) -> list[int]:
+    """For how many of the next lines of output an old line can stand."""
     if is_vacuous(line) and line.strip():
-        return [(1, covered) for covered in range(1, len(got) - j + 1)]
-    found = [(1, 1)] if agree(line, got[j], exact=exact) else []
+        return list(range(1, len(got) + 1))
+    found = [1] if agree(line, got[0], exact=exact) else []
     some = _ANY.search(line)
-    if some:
-        if not agree(line[: some.end()], got[j], exact=exact):
-            return found
-        most = _MOST_COVERED
-    else:
-        most = 1 if exact or not line.strip() else _MOST_JOINED
-    for covered in range(2, min(most, len(got) - j) + 1):
-        if agree(line, "\n".join(got[j : j + covered]), exact=exact):
-            found.append((1, covered))
-    if not exact and got[j].strip():
-        for taken in range(2, min(_MOST_JOINED, len(old) - i) + 1):
-            wrapped = "\n".join(old[i : i + taken])
-            if agree(wrapped, got[j]) and all(part.strip() for part in old[i : i + taken]):
-                found.append((taken, 1))
+    if some and agree(line[: some.end()], got[0], exact=exact):
+        for covered in range(2, min(_MOST_COVERED, len(got)) + 1):
+            if agree(line, "\n".join(got[:covered]), exact=exact):
+                found.append(covered)
     return found

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import dedent
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.frontend import get_default_settings
@@ -108,6 +108,8 @@ def _parse(text: str) -> nodes.document:
 @dataclass(frozen=True)
 class Rst:
     """The language of pages that docutils reads."""
+
+    lines_are_sure: ClassVar = True  # docutils names those of all directives
 
     def spans(self, text: str) -> list[Span]:
         """The cells and the blocks of a page, whatever they stand in."""

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
+
+from verified_book.outputs.source import ODD_BREAKS
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _ENDING = re.compile(r"[\r\n]+\Z")
-_ODD_BREAKS = re.compile("[\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 
 
 class Refusal(Exception):  # noqa: N818  # it is no error of the program
@@ -52,36 +53,6 @@ class Span:
     hindrance: str = ""
 
 
-class Format(Protocol):
-    """What is to be known of the language that a page is written in."""
-
-    def spans(self, text: str) -> list[Span]:
-        """The cells and the expected blocks of a page, in order."""
-
-    def skeleton(self, text: str) -> object:
-        """What the language's own parser makes of all but the expected blocks."""
-
-    def stored(self, body: str) -> str:
-        """What the parser makes of a body."""
-
-    def new_block(
-        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str] = ()
-    ) -> list[str]:
-        """The lines of a block for a cell, to be put below the cell; words follow its name."""
-
-    def with_body(
-        self,
-        lines: Sequence[str],
-        block: Span,
-        body: Sequence[int | str],
-        adds: Sequence[str] = (),
-    ) -> list[str]:
-        """The lines of a block with another body: new lines, and indices of old ones.
-
-        Further words stand after those that follow its name.
-        """
-
-
 def split(text: str) -> list[str]:
     r"""The lines of a page with their endings, which may be of all three kinds.
 
@@ -94,7 +65,7 @@ def split(text: str) -> list[str]:
 
 def parsed(text: str) -> str:
     """A page as parsers get it, with line breaks of one kind."""
-    if odd := _ODD_BREAKS.search(text):
+    if odd := ODD_BREAKS.search(text):
         raise Refusal(
             f"the page has a character U+{ord(odd[0]):04X}, and tools disagree whether it ends a "
             "line",
@@ -135,17 +106,3 @@ def with_words(head: str, words: Sequence[str]) -> str:
     if not words:
         return head
     return " ".join([head.rstrip(), *words]) + ending(head)
-
-
-def without_blocks(text: str, spans: Sequence[Span]) -> str:
-    """A page without its expected blocks, and the empty lines before them."""
-    lines = split(text)
-    kept = [True] * len(lines)
-    for span in spans:
-        if span.kind != "block":
-            continue
-        start = span.start
-        while start and not lines[start - 1].strip():
-            start -= 1
-        kept[start : span.end] = [False] * (span.end - start)
-    return "".join(line for line, keep in zip(lines, kept, strict=True) if keep)

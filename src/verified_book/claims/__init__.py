@@ -24,7 +24,8 @@ _MODULES = (
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Registers the domain of claims, its directives, and the claims' part in the checks."""
-    from verified_book import __version__, settings
+    from verified_book import settings
+    from verified_book.version import __version__
 
     app.setup_extension("verified_book")
     settings.register(app, settings.CLAIMS)

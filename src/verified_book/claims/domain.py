@@ -19,8 +19,8 @@ from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
 from verified_book.claims.claim import Claim, NoteLine, Reference
-from verified_book.outputs.lines import true_place
-from verified_book.reading import reading_order
+from verified_book.outputs.source_lines import true_place
+from verified_book.toc_order import reading_order
 
 
 class ClaimRole(XRefRole):

@@ -25,7 +25,7 @@ from verified_book.claims.measurements import (
 )
 from verified_book.claims.tables import STATES, copied, make_table, state, text, verdict
 from verified_book.headings import added_heading
-from verified_book.reading import reading_order
+from verified_book.toc_order import reading_order
 
 # Behind the end of a sentence; "e.g." and the like end none.
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[a-z]\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\beq\.)\s+")

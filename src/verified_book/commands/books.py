@@ -1,7 +1,6 @@
 """Finds the book that a page belongs to, and how Sphinx is to be configured for it."""
 
 import contextlib
-import errno
 import hashlib
 import os
 import re
@@ -17,9 +16,6 @@ import yaml
 from verified_book.regular import read_regular
 
 _REPOSITORY = (".git", ".hg")
-_NO_PAGES = {"build", "dist", "node_modules", "venv", "__pycache__"}
-_SUFFIXES = {".md", ".rst", ".ipynb"}
-_HAS_CELLS = re.compile(r"code-cell|expect-output")
 
 
 class CommandError(Exception):
@@ -45,9 +41,9 @@ class Book:
     alone: str = ""
 
     @property
-    def confdir(self) -> Path | None:
+    def confdir(self) -> str | None:
         """The folder of `conf.py`, as Sphinx takes it; None if there is none."""
-        return self.folder if self.kind == "Sphinx" else None
+        return str(self.folder) if self.kind == "Sphinx" else None
 
     @property
     def shown(self) -> str:
@@ -148,60 +144,20 @@ def requests_of(names: list[str]) -> list[Request]:
     """What to run for the paths of pages and folders, book by book.
 
     Raises:
-        CommandError: If a path does not exist, or a folder has no pages.
+        CommandError: If a path does not exist, or a folder is in no book.
     """
     found: dict[Book, Request] = {}
-
-    def request(book: Book) -> Request:
-        return found.setdefault(book, Request(book, [], []))
-
     for name in names:
         given = Path(name)
         if not os.path.exists(given):  # also where the name is too long
             raise CommandError(f"{name}: there is no such page or folder")
         path = given.resolve() if given.is_dir() else given.parent.resolve() / given.name
         book = book_of(path)
-        if not path.is_dir():
-            request(book).pages.append(path)
-        elif book.kind != "page":
-            request(book).folders.append(path)
-        elif not (below := list(_in_no_book(path))):
-            raise CommandError(f"{name}: there is no page with cells in this folder")
-        else:
-            for book, page in below:
-                if page:
-                    request(book).pages.append(page)
-                else:
-                    request(book).folders.append(book.folder)
+        if path.is_dir() and book.kind == "page":
+            raise CommandError(f"{name}: this folder is in no book; name its pages, or a book")
+        request = found.setdefault(book, Request(book, [], []))
+        (request.folders if path.is_dir() else request.pages).append(path)
     return list(found.values())
-
-
-def _in_no_book(top: Path) -> Iterator[tuple[Book, Path | None]]:
-    """The pages with cells below a folder that is in no book, and the books below it."""
-    for place, folders, files in os.walk(top):
-        folder = Path(place)
-        if book := book_at(folder):
-            folders.clear()
-            yield book, None
-            continue
-        folders[:] = sorted(
-            name for name in folders if name not in _NO_PAGES and not name.startswith((".", "_"))
-        )
-        for name in sorted(files):
-            if has_cells(folder / name):
-                yield Book(folder, "page", name), folder / name
-
-
-def has_cells(path: Path) -> bool:
-    """Whether a file looks like a page with cells."""
-    if path.suffix == ".ipynb":
-        return True
-    if path.suffix not in _SUFFIXES:
-        return False
-    try:
-        return bool(_HAS_CELLS.search(read_regular(path).decode("utf-8", "replace")))
-    except OSError as error:
-        return error.errno == errno.EFBIG  # then its run says what it is
 
 
 def shown(path: str | Path) -> str:

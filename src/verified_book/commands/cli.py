@@ -4,13 +4,14 @@ import argparse
 import contextlib
 import json
 import logging
+import re
 import sys
 from asyncio import CancelledError
 from collections.abc import Sequence
 from pathlib import Path
 
-from verified_book import __version__
 from verified_book.commands.books import CommandError, ForeignPageError, requests_of
+from verified_book.version import __version__
 
 _ABOUT = """\
 Holds the printed outputs of executed pages against the `expect-output` blocks below their cells.
@@ -69,21 +70,15 @@ def _run(options: argparse.Namespace) -> int:
     """Checks or accepts pages."""
     requests = requests_of(options.pages)  # before Sphinx is imported, which takes a second
     from verified_book.commands import reporting, running
+    from verified_book.commands.terminal import Terminal
 
-    terminal = reporting.Terminal(sys.stdout, sys.stderr)
+    terminal = Terminal(sys.stdout, sys.stderr)
     mode = ("dry" if options.dry_run else "1") if options.command == "accept" else "0"
-    said: list[str] = []
-
-    def says(text: str) -> None:
-        said.append(text)
-        terminal.says(text)
-
-    listener = running.Listener(terminal.warn, terminal.reads, says)
     outcomes = [
-        running.run(request, listener, mode, options.twice, options.jobs) for request in requests
+        running.run(request, terminal, mode, options.twice, options.jobs) for request in requests
     ]
-    status = reporting.told(outcomes, terminal)
-    if said and not options.dry_run:
+    status = reporting.print_report(outcomes, terminal)
+    if terminal.showed_edits and not options.dry_run:
         terminal.print("Review the changes with `git diff`.")
     if options.json:
         _write_json(options.json, reporting.as_json(outcomes))
@@ -126,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (check, accept):
         command.set_defaults(**{"dry_run": False, "twice": False, "json": None})
         command.add_argument(
-            "-j", "--jobs", type=_positive, default=1, metavar="N", help="read N pages at once"
+            "-j", "--jobs", type=_jobs, default=1, metavar="N", help="read N pages at once"
         )
 
     commands.add_parser("settings", help="list every option of the configuration")
@@ -139,18 +134,7 @@ def _path(text: str) -> str:
     return text
 
 
-def _positive(text: str) -> int:
-    return _whole(text, 1, _MOST_JOBS)
-
-
-def _whole(text: str, least: int, most: int) -> int:
-    """A whole number within bounds."""
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{number} is less than {least}")
-    if number > most:
-        raise argparse.ArgumentTypeError(f"{number} is more than {most}")
-    return number
+def _jobs(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,4}", text) or not 1 <= int(text) <= _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"it is no number from 1 to {_MOST_JOBS}")
+    return int(text)

@@ -5,14 +5,11 @@ import logging
 import os
 import re
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from docutils.frontend import get_default_settings
-from docutils.utils import new_document
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.config import Config
@@ -21,7 +18,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 from sphinx.util.logging import WarningStreamHandler
 
-from verified_book import accepting
+from verified_book.accepting.mode import TWICE, VARIABLE
 from verified_book.commands.books import (
     Book,
     CommandError,
@@ -31,8 +28,9 @@ from verified_book.commands.books import (
     scratch,
     shown,
 )
+from verified_book.commands.terminal import Terminal
 from verified_book.outputs.pages import Report
-from verified_book.records import Failure, PageRecord, record_of, records
+from verified_book.records import Failure, PageRecord, records
 
 _COLORS = re.compile(r"\x1b\[[\d;]*m")
 # What the log says of these is told by the outcome.
@@ -40,7 +38,7 @@ _IN_OUTCOME = {("verified_book", "failure"), ("verified_book", "failed"), ("myst
 
 
 class CheckBuilder(Builder):
-    """Reads and runs pages and writes nothing; a page that cannot be read is a failure of its."""
+    """Reads and runs pages and writes nothing."""
 
     name = "verified-book"
     allow_parallel = True
@@ -60,35 +58,15 @@ class CheckBuilder(Builder):
         self.read()
 
     def read_doc(self, docname: str, **kwargs: Any) -> None:  # type: ignore[misc]
-        """Reads a page, and goes on with the next one if that raises."""
+        """Reads a page, and names it where a parser or an extension raises."""
         try:
             super().read_doc(docname, **kwargs)
-        except Exception as error:  # whatever a parser or an extension raises
-            self._read_as_empty(docname)
-            record_of(self.env, docname).failures.append(
-                Failure(
-                    str(self.env.doc2path(docname)),
-                    1,
-                    f"the page cannot be read: {type(error).__name__}: {one_line(error)}",
-                    "Mend what it names: the front matter, a directive, or an extension.",
-                )
-            )
-
-    def _read_as_empty(self, docname: str) -> None:
-        """Gives a page its place in all that extensions know of pages, and merge."""
-        env = self.env
-        env.temp_data.clear()
-        env.prepare_settings(docname)
-        settings = get_default_settings()
-        for name, value in {**env.settings, "env": env}.items():
-            setattr(settings, name, value)
-        doctree = new_document(str(env.doc2path(docname)), settings)
-        for domain in env.domains.values():
-            domain.process_doc(env, docname, doctree)
-        self.events.emit("doctree-read", doctree)
-        env.all_docs[docname] = time.time_ns() // 1_000
-        env.temp_data.clear()
-        env.ref_context.clear()
+        except Exception as error:
+            raise CommandError(
+                f"{shown(self.env.doc2path(docname))}: the page cannot be read: "
+                f"{type(error).__name__}: {one_line(error)}; mend its front matter, a directive, "
+                "or an extension"
+            ) from error
 
 
 class _App(Sphinx):
@@ -134,21 +112,6 @@ class Outcome:
     failures: list[Failure] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Listener:
-    """Who is told what a run says while it goes on.
-
-    Attributes:
-        warn: Takes a warning of Sphinx.
-        reads: Takes the path of each page when it is its turn.
-        says: Takes what :mod:`verified_book.accepting` tells.
-    """
-
-    warn: Callable[[str], None]
-    reads: Callable[[str], None]
-    says: Callable[[str], None]
-
-
 def _from_here(text: str, folder: Path) -> str:
     """A message without colors, with the paths in a book as seen from the working directory."""
     prefix = "" if (here := shown(folder)) == "." else f"{here}/"
@@ -172,13 +135,13 @@ class _Warnings:
 
 
 def run(
-    request: Request, listener: Listener, mode: str = "0", twice: bool = False, jobs: int = 1
+    request: Request, terminal: Terminal, mode: str = "0", twice: bool = False, jobs: int = 1
 ) -> Outcome:
     """Runs the pages of a book that were asked for.
 
     Args:
         request: The pages.
-        listener: Who is told what is going on.
+        terminal: Where it says what is going on.
         mode: The value of `VERIFIED_BOOK_ACCEPT`.
         twice: Whether each page runs twice, to see what moves.
         jobs: How many pages are read at once.
@@ -187,23 +150,33 @@ def run(
         CommandError: If a page is none of the book's, or the book cannot be configured.
     """
     with (
-        _environment({accepting.VARIABLE: mode, accepting.TWICE: "1" if twice else "0"}),
-        _told(request.book, listener),
+        _environment({VARIABLE: mode, TWICE: "1" if twice else "0"}),
+        _edits_shown(request.book, terminal),
         tempfile.TemporaryDirectory(prefix="verified-book-") as doctrees,
         scratch(request.book) as out,
-        application(
-            request.book,
-            out,
-            Path(doctrees),
-            CheckBuilder.name,
-            listener,
+        _errors_in_a_sentence(request.book),
+        patch_docutils(request.book.confdir),
+        docutils_namespace(),
+    ):
+        book = request.book
+        app = _App(
+            srcdir=book.folder,
+            confdir=book.confdir,
+            outdir=out,
+            doctreedir=doctrees,
+            buildername=CheckBuilder.name,
+            confoverrides=book.overrides(),
+            status=None,
+            warning=cast(TextIO, _Warnings(book, terminal.warn)),
             freshenv=True,
             parallel=jobs,
-        ) as app,
-    ):
+        )
+        for handler in logging.getLogger("sphinx").handlers:
+            if isinstance(handler, WarningStreamHandler):
+                handler.addFilter(_is_news)
         chosen = _docnames(app, request)
         _restrict(app, chosen)
-        _tell(app, chosen, listener)
+        _show_progress(app, chosen, terminal)
         return _built(app, chosen)
 
 
@@ -225,36 +198,18 @@ def _built(app: Sphinx, chosen: dict[str, Path]) -> Outcome:
 
 
 @contextlib.contextmanager
-def application(
-    book: Book, out: Path, doctrees: Path, builder: str, listener: Listener, **options: Any
-) -> Iterator[Sphinx]:
-    """Sphinx for a book; whatever it or an extension raises is told in a sentence."""
-    confdir = str(book.confdir) if book.confdir else None
-    with patch_docutils(confdir), docutils_namespace():
-        try:
-            app = _App(
-                srcdir=book.folder,
-                confdir=book.confdir,
-                outdir=out,
-                doctreedir=doctrees,
-                buildername=builder,
-                confoverrides=book.overrides(),
-                status=None,
-                warning=cast(TextIO, _Warnings(book, listener.warn)),
-                **options,
-            )
-            for handler in logging.getLogger("sphinx").handlers:
-                if isinstance(handler, WarningStreamHandler):
-                    handler.addFilter(_is_news)
-            yield app
-        except CommandError:
-            raise
-        except SphinxError as error:
-            raise CommandError(f"{book.shown}: {error.category}: {one_line(error)}") from error
-        except Exception as error:
-            raise CommandError(
-                f"{book.shown} cannot be built: {type(error).__name__}: {one_line(error)}"
-            ) from error
+def _errors_in_a_sentence(book: Book) -> Iterator[None]:
+    """Makes a sentence of whatever Sphinx or an extension raises."""
+    try:
+        yield
+    except CommandError:
+        raise
+    except SphinxError as error:
+        raise CommandError(f"{book.shown}: {error.category}: {one_line(error)}") from error
+    except Exception as error:
+        raise CommandError(
+            f"{book.shown} cannot be built: {type(error).__name__}: {one_line(error)}"
+        ) from error
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -303,14 +258,14 @@ def _restrict(app: Sphinx, chosen: dict[str, Path]) -> None:
     app.connect("env-before-read-docs", restrict, priority=1000)
 
 
-def _tell(app: Sphinx, paths: dict[str, Path], listener: Listener) -> None:
+def _show_progress(app: Sphinx, paths: dict[str, Path], terminal: Terminal) -> None:
     """Names each page when it is its turn."""
 
-    def tell(app: Sphinx, docname: str, content: list[str]) -> None:
+    def show(app: Sphinx, docname: str, content: list[str]) -> None:
         if docname in paths:  # not a file that a page includes
-            listener.reads(shown(paths[docname]))
+            terminal.progress(shown(paths[docname]))
 
-    app.connect("source-read", tell, priority=1)
+    app.connect("source-read", show, priority=1)
 
 
 @contextlib.contextmanager
@@ -328,7 +283,7 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-class _Passing(logging.Handler):
+class _EditLog(logging.Handler):
     """Passes on what is logged below the level of a warning."""
 
     def __init__(self, book: Book, says: Callable[[str], None]) -> None:
@@ -341,10 +296,10 @@ class _Passing(logging.Handler):
 
 
 @contextlib.contextmanager
-def _told(book: Book, listener: Listener) -> Iterator[None]:
-    """Lets the listener hear what accepting blocks says of itself."""
-    logger = logging.getLogger(f"sphinx.{accepting.__name__}")
-    handler = _Passing(book, listener.says)
+def _edits_shown(book: Book, terminal: Terminal) -> Iterator[None]:
+    """Prints what accepting blocks says of itself."""
+    logger = logging.getLogger("sphinx.verified_book.accepting")
+    handler = _EditLog(book, terminal.edit)
     logger.addHandler(handler)
     try:
         yield

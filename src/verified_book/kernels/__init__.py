@@ -12,10 +12,11 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
-from verified_book import __version__, settings
+from verified_book import settings
 from verified_book.kernels import cache, clients, damage, files, readers
 from verified_book.kernels.build import Kernels
 from verified_book.kernels.patches import Replacements
+from verified_book.version import __version__
 
 __all__ = ["declare_files", "opened_files", "read_files", "setup"]
 

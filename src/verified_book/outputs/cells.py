@@ -10,8 +10,8 @@ from nbformat import NotebookNode
 from sphinx.application import Sphinx
 
 from verified_book.outputs import client
-from verified_book.outputs.lines import in_cell
-from verified_book.outputs.shown import Look, Piece, evidence_of, pieces, plain
+from verified_book.outputs.rendered import Look, Piece, evidence_of, pieces, plain
+from verified_book.outputs.source_lines import in_cell
 
 _HIDES_OUTPUT = {"remove-cell", "remove_cell", "remove-output", "remove_output"}
 

@@ -10,16 +10,12 @@ from typing import Any
 from myst_nb import sphinx_ as myst_nb_parser
 from myst_nb.core.config import NbParserConfig
 from myst_nb.core.execute import NotebookClientBase
-from myst_nb.core.read import NbReader
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from verified_book.outputs.jupytext_pages import with_lines
-
 _KEY = "verified_book_client"
 _create_client = myst_nb_parser.create_client
-_create_reader = myst_nb_parser.create_nb_reader
 
 
 def keep_clients(app: Sphinx) -> None:
@@ -39,15 +35,6 @@ def keep_clients(app: Sphinx) -> None:
         return client
 
     myst_nb_parser.create_client = create_client
-    myst_nb_parser.create_nb_reader = create_reader
-
-
-def create_reader(*args: Any, **kwargs: Any) -> NbReader | None:
-    """MyST-NB's reader of a page, which knows the lines of its cells where jupytext does."""
-    reader = _create_reader(*args, **kwargs)
-    if reader is not None and reader.read_fmt is None:
-        reader.read = with_lines(reader.read)
-    return reader
 
 
 def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
@@ -69,7 +56,6 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 def give_back(app: Sphinx, exception: Exception | None) -> None:
     """Leaves MyST-NB as it was, for the next build of this process."""
     myst_nb_parser.create_client = _create_client
-    myst_nb_parser.create_nb_reader = _create_reader
 
 
 def notebook_in(env: BuildEnvironment) -> NotebookNode | None:

@@ -8,13 +8,12 @@ from docutils import nodes
 from docutils.parsers.rst import states
 from sphinx.application import Sphinx
 
-from verified_book import accepting
 from verified_book.directives import CheckedDirective
 from verified_book.matching import agree, escape, is_vacuous
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.images import with_digests_of, without_digests
-from verified_book.outputs.shown import REQUIRED, WORDS, pattern_of, text_of
-from verified_book.records import Block, Edit, Failure, Unchecked
+from verified_book.outputs.rendered import REQUIRED, WORDS, pattern_of, text_of
+from verified_book.records import Block, Edit, Failure
 
 _RUN = "verified_book_blocks_run"
 # What a block may have to say for a cell to be held to it at all, the usual first.
@@ -117,19 +116,16 @@ class Comparison:
     """What the blocks of a page amount to.
 
     Attributes:
-        edits: The rewritings that would mend failures, when the build accepts.
+        edits: The rewritings that would mend some of the failures.
         checked: The indices of the cells whose output a block can refute.
-        kinds: The kind of each output that is held against a block.
-        settled: File, body and code of the blocks that agree, and of cells that need none.
+        words: The words of the block of each cell that has one, by the cell's index.
         blocks: Every block of the page.
     """
 
     failures: list[Failure] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     checked: set[int] = field(default_factory=set)
-    kinds: list[str] = field(default_factory=list)
-    unchecked: list[Unchecked] = field(default_factory=list)
-    settled: list[tuple[str, str | None, str]] = field(default_factory=list)
+    words: dict[int, tuple[str, ...]] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
 
 
@@ -147,7 +143,6 @@ def compare(
     """
     by_node = {id(cell.node): cell for cell in cells if cell.node is not None}
     result = Comparison()
-    words_of: dict[int, tuple[str, ...]] = {}
     for marker in markers:
         cell = by_node.get(id(marker.before))
         if cell is None:
@@ -156,37 +151,26 @@ def compare(
             remedy = "Put the block right after the cell whose output it holds; one block a cell."
             result.failures.append(Failure(marker.source, marker.line, message, remedy))
             continue
-        words_of[cell.index] = marker.words
-        ran = cell.index not in not_run and not _raised_in_earnest(cell)
+        result.words[cell.index] = marker.words
+        ran = cell.index not in not_run and not _raised_unexpectedly(cell)
         result.blocks.append(Block(marker.source, marker.line, cell.index, compared=ran))
         if ran:
             _compare(app, cell, marker, result)  # else reported once, as what stopped it
     for cell in cells:
-        if cell.index in not_run:
+        if cell.index in not_run or cell.index in result.words:
             continue
-        words = words_of.get(cell.index)
-        if words is None and _is_calm(cell):
+        if _did_not_raise(cell):
             _demand_error(app, cell, result)
-        elif words is None and required and not _raised_in_earnest(cell):
+        elif required and not _raised_unexpectedly(cell):
             _require(app, cell, result)
-        written = {edit.mends.cell: edit.words for edit in result.edits}
-        if words is None and cell.index not in written:
-            result.settled.append((cell.source, None, cell.code))
-        words = written.get(cell.index, words)
-        checked = cell.index in result.checked
-        for piece in cell.shown:
-            if checked and piece.takes_part(words or ()):
-                result.kinds.append(piece.kind)
-            else:
-                result.unchecked.append(Unchecked(piece.kind, cell.source, cell.line))
     return result
 
 
-def _raised_in_earnest(cell: Cell) -> bool:
+def _raised_unexpectedly(cell: Cell) -> bool:
     return bool(cell.errors) and "raises-exception" not in cell.tags
 
 
-def _is_calm(cell: Cell) -> bool:
+def _did_not_raise(cell: Cell) -> bool:
     """Whether a cell is tagged raises-exception and has raised nothing."""
     return cell.ran and not cell.errors and "raises-exception" in cell.tags
 
@@ -201,19 +185,14 @@ def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> Non
     if not vacuous:
         result.checked.add(cell.index)
         if agree(want, with_digests_of(want, got), exact="exact" in words):
-            result.settled.append((marker.source, marker.want, cell.code))
             return
-    if vacuous and want.strip() and "varies" in words:
-        if got:
-            result.settled.append((marker.source, marker.want, cell.code))
-            return
-        failure = _difference(app, cell, marker, want, got)
-    elif vacuous:
-        message = (
-            "expect-output: the block agrees with any output"
-            if want.strip()
-            else "expect-output: the block is empty"
-        )
+    varies = vacuous and want.strip() and "varies" in words
+    if varies and got:
+        return
+    if vacuous and not varies:
+        message = "expect-output: the block agrees with any output"
+        if not want.strip():
+            message = "expect-output: the block is empty"
         remedy = (
             "Write what the reader must see; `...` may stand for a part of it only, "
             "or for all where the directive says `varies`."
@@ -221,10 +200,9 @@ def _compare(app: Sphinx, cell: Cell, marker: Marker, result: Comparison) -> Non
         failure = Failure(marker.source, marker.line, message, remedy, cell.index)
     else:
         failure = _difference(app, cell, marker, want, got)
-    if accepting.is_on() and got:
-        _mend(cell, (marker.source, marker.line), marker.want, words, failure, result)
-    else:
-        result.failures.append(failure)
+    result.failures.append(failure)
+    if got:
+        result.edits.append(_edit(cell, failure, marker.want, words))
 
 
 def _require(app: Sphinx, cell: Cell, result: Comparison) -> None:
@@ -238,10 +216,8 @@ def _require(app: Sphinx, cell: Cell, result: Comparison) -> None:
         f"or run `{app.config.verified_book_accept_command}`."
     )
     failure = Failure(cell.source, cell.line, message, remedy, cell.index)
-    if accepting.is_on():
-        _mend(cell, (cell.source, cell.line), None, (), failure, result)
-    else:
-        result.failures.append(failure)
+    result.failures.append(failure)
+    result.edits.append(_edit(cell, failure, None, ()))
 
 
 def _demand_error(app: Sphinx, cell: Cell, result: Comparison) -> None:
@@ -253,26 +229,35 @@ def _demand_error(app: Sphinx, cell: Cell, result: Comparison) -> None:
         command = app.config.verified_book_accept_command
         remedy += f" Or let a block say what it shows instead: `{command}` writes it."
     failure = Failure(cell.source, cell.line, message, remedy, cell.index, True)
-    if accepting.is_on() and words:
-        _mend(cell, (cell.source, cell.line), None, words[0], failure, result, adds=words[0])
-    else:
-        result.failures.append(failure)
+    result.failures.append(failure)
+    if words:
+        result.edits.append(_edit(cell, failure, None, words[0], adds=words[0]))
 
 
-def _mend(
+def _edit(
     cell: Cell,
-    place: tuple[str, int],
+    failure: Failure,
     old: str | None,
     words: tuple[str, ...],
-    failure: Failure,
-    result: Comparison,
     adds: tuple[str, ...] = (),
-) -> None:
+) -> Edit:
+    """The edit that mends a failure at the place of it."""
     new, got = pattern_of(cell.shown, words, escape), text_of(cell.shown, words)
     if "digest" not in words:
         new, got = without_digests(new), without_digests(got)
-    result.edits.append(Edit(*place, old, cell.code, new, words, failure, got, cell.line, adds))
-    result.checked.add(cell.index)
+    return Edit(
+        source=failure.source,
+        line=failure.line,
+        cell=cell.index,
+        cell_line=cell.line,
+        code=cell.code,
+        old=old,
+        new=new,
+        got=got,
+        words=words,
+        adds=adds,
+        mends=failure,
+    )
 
 
 def _difference(app: Sphinx, cell: Cell, marker: Marker, want: str, got: str) -> Failure:

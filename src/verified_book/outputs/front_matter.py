@@ -32,12 +32,12 @@ def page_settings(env: BuildEnvironment, docname: str) -> dict[str, Any]:
 
 def unreadable(app: Sphinx) -> list[Failure]:
     """Why MyST-NB takes the Markdown page that is being read, with cells, for one without."""
-    page, parsed = str(app.env.doc2path(app.env.docname)), source.of_page(app)
+    page, text = str(app.env.doc2path(app.env.docname)), source.text_of_page(app.env)
     kind = app.config.source_suffix.get(Path(page).suffix)
-    if parsed is None or kind in (None, "restructuredtext") or page.endswith(".ipynb"):
+    if text is None or kind in (None, "restructuredtext") or page.endswith(".ipynb"):
         return []
-    match = _FRONT_MATTER.match(parsed.text)
-    if match is None or not _HAS_CELLS.search(parsed.text, match.end()):
+    match = _FRONT_MATTER.match(text)
+    if match is None or not _HAS_CELLS.search(text, match.end()):
         return []
     try:
         settings = yaml.safe_load(match[1])

@@ -5,9 +5,10 @@ that was read, and `verified-book-report`, at which they give failures that only
 show, and sentences for the last line.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from docutils import nodes
@@ -15,12 +16,11 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-from verified_book import accepting, records
-from verified_book.accepting import twice
-from verified_book.outputs import client, expected, lexical, source
+from verified_book import records
+from verified_book.outputs import client, expected, source, unparsed
 from verified_book.outputs.cells import Cell, cells_of, unfinished
 from verified_book.outputs.front_matter import page_settings, unreadable
-from verified_book.records import Edit, Failure, PageRecord, record_of
+from verified_book.records import Edit, Failure, PageRecord, Unchecked, record_of
 
 logger = logging.getLogger(__name__)
 
@@ -31,15 +31,21 @@ class PageCheck:
 
     Attributes:
         executed: Whether the cells of the page were run in this book's builds at all.
+        edits: The rewritings of blocks that would mend some of the failures.
         checked: Indices of the cells whose output an expected block can refute.
+        words: The words of the block of each cell that has one, by the cell's index.
         not_run: Indices of the cells that a page that was stopped has not run.
+        compare: Compares the page's blocks with other outputs of its cells.
     """
 
     executed: bool
     cells: list[Cell] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
     checked: set[int] = field(default_factory=set)
+    words: dict[int, tuple[str, ...]] = field(default_factory=dict)
     not_run: set[int] = field(default_factory=set)
+    compare: Callable[[list[Cell]], expected.Comparison] = lambda cells: expected.Comparison()
 
 
 @dataclass
@@ -64,34 +70,37 @@ def check_page(app: Sphinx, doctree: nodes.document) -> None:
             warn_of_skipped(app, f"{len(markers)} expected block(s) not checked")
         app.emit("verified-book-page", doctree, PageCheck(executed=False))
         return
-    record, cells = record_of(app.env), cells_of(app, doctree)
+    cells = cells_of(app, doctree)
     check = PageCheck(executed=True, cells=cells)
     check.not_run = {cell.index for cell in unfinished(app, cells)}
-    check.failures = _time_limit(app, cells) + _noise(app, cells)
+    check.failures = _time_limit(app, cells) + _tracebacks_and_stderr(app, cells)
     required = _requires_all(app, check)
-    result = expected.compare(app, cells, markers, check.not_run, required)
+    check.compare = partial(
+        expected.compare, app, markers=markers, not_run=check.not_run, required=required
+    )
+    result = check.compare(cells)
+    check.edits, check.checked, check.words = result.edits, result.checked, result.words
     check.failures += result.failures
     check.failures += expected.lost(app, markers)
-    check.failures += lexical.unmet_blocks(app, doctree, cells)
+    check.failures += unparsed.unmet_blocks(app, doctree, cells)
     if cells or markers:
         check.failures += source.odd_line_breaks(app)
-    check.checked = result.checked
-    record.edits, record.blocks = result.edits, result.blocks
-    record.checked, record.unchecked = Counter(result.kinds), result.unchecked
-    page = str(app.env.doc2path(app.env.docname))
-    record.settled = [
-        (str(Path(path).resolve()), old, code) for path, old, code in result.settled if path != page
-    ]
-    if accepting.is_twice() and (record.edits or check.checked):
-
-        def wanted(again: list[Cell]) -> list[Edit]:
-            return expected.compare(app, again, markers, check.not_run, required).edits
-
-        record.edits = twice.masked(app, cells, record.edits, wanted)
-    if not record.edits:
-        record.files = {}
     app.emit("verified-book-page", doctree, check)
+    record = record_of(app.env)
     record.failures += check.failures
+    record.blocks = result.blocks
+    _count(record, check)
+
+
+def _count(record: PageRecord, check: PageCheck) -> None:
+    """Counts the outputs of a page that a block is held against, and notes the others."""
+    for cell in check.cells:
+        for piece in cell.shown if cell.index not in check.not_run else ():
+            words = check.words.get(cell.index, ())
+            if cell.index in check.checked and piece.takes_part(words):
+                record.checked[piece.kind] += 1
+            else:
+                record.unchecked.append(Unchecked(piece.kind, cell.source, cell.line))
 
 
 def warn_of_skipped(app: Sphinx, what: str) -> None:
@@ -146,7 +155,7 @@ def _time_limit(app: Sphinx, cells: list[Cell]) -> list[Failure]:
     return [Failure(cell.source, cell.line, message, remedy, cell.index)]
 
 
-def _noise(app: Sphinx, cells: list[Cell]) -> list[Failure]:
+def _tracebacks_and_stderr(app: Sphinx, cells: list[Cell]) -> list[Failure]:
     """What no reader should find on a page unless its author meant it: tracebacks and stderr."""
     found: list[Failure] = []
 
@@ -187,7 +196,6 @@ def failed_pages(
 def report(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Names every failure of the book, the old ones of unchanged pages too."""
     pages = records.records(env)
-    accepting.rewrite(app, pages)
     found = Report()
     app.emit("verified-book-report", env, found)
     failures = [failure for page in pages.values() for failure in page.failures] + found.failures

@@ -1,6 +1,7 @@
 """The words that an HTML output shows, a line for each row of a table."""
 
 from html.parser import HTMLParser
+from itertools import zip_longest
 
 _UNSEEN = {"style", "script", "template", "head", "title", "noscript"}
 _DRAWN = {"svg", "math", "canvas", "video", "audio", "object", "iframe"}
@@ -11,7 +12,6 @@ _BREAKS |= {"hgroup", "menu", "search"}
 _BREAKS |= {f"h{level}" for level in range(1, 7)}
 _VOID = {"br", "hr", "img", "input", "link", "meta", "col", "source", "wbr"}
 _CELL = {"td", "th"}
-_MOST_COLUMNS = 1000  # that a cell can span, as in HTML
 
 
 class _Words(HTMLParser):
@@ -25,8 +25,6 @@ class _Words(HTMLParser):
         self.lines: list[list[str]] = [[""]]
         self.has_table = False
         self._inside: list[tuple[str, bool]] = []  # open elements, and which of them show nothing
-        self._spans: dict[int, int] = {}  # for how many more rows cells above fill a column
-        self._wide = 0  # how many more columns the last cell fills
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
@@ -34,12 +32,10 @@ class _Words(HTMLParser):
         if tag in _CELL | {"tr"}:
             self._close_in_table(_CELL if tag in _CELL else _CELL | {"tr"})
         tables = sum(name == "table" for name, _ in self._inside)
-        if tag == "table" and not tables:
-            self._spans = {}
         if tag == "tr" and tables == 1:
-            self._new_row()
+            self.lines.append([""])
         elif tag in _CELL and tables == 1:
-            self._new_cell(_number(values.get("colspan")), _number(values.get("rowspan")))
+            self.lines[-1].append("")
         elif tag in _BREAKS | _CELL | {"tr"}:
             self._break()
         if tag not in _VOID:
@@ -84,28 +80,6 @@ class _Words(HTMLParser):
                 del self._inside[place:]
                 return
 
-    def _new_row(self) -> None:
-        self.lines.append([""])
-        self._wide = 0
-        self._spans = {column: rows - 1 for column, rows in self._spans.items() if rows > 1}
-
-    def _new_cell(self, columns: int, rows: int) -> None:
-        line = self.lines[-1]
-        line += [""] * self._wide
-        while len(line) - 1 in self._spans:
-            line.append("")
-        if rows > 1:
-            first = len(line) - 1
-            self._spans |= dict.fromkeys(range(first, first + columns), rows)
-        line.append("")
-        self._wide = columns - 1
-
-
-def _number(value: str | None) -> int:
-    """How many columns or rows a cell fills, by its attribute."""
-    value = (value or "").strip()
-    return min(max(int(value[:6]), 1), _MOST_COLUMNS) if value.isdecimal() else 1
-
 
 def visible_text(html: str) -> tuple[str, bool]:
     r"""The words of an HTML output, and whether there is a table in it.
@@ -120,14 +94,12 @@ def visible_text(html: str) -> tuple[str, bool]:
     rows = [[" ".join(cell.split()) for cell in line] for line in words.lines]
     rows = [row[1:] if len(row) > 1 and not row[0] else row for row in rows]
     rows = [row for row in rows if any(row)]
-    columns = max((len(row) for row in rows if len(row) > 1), default=0)
-    widths = [
-        max((len(row[i]) for row in rows if 1 < len(row) > i), default=0) for i in range(columns)
-    ]
+    columns = zip_longest(*(row for row in rows if len(row) > 1), fillvalue="")
+    widths = [max(map(len, column)) for column in columns]
     lines = [
-        row[0]
-        if len(row) == 1
-        else "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        if len(row) > 1
+        else row[0]
         for row in rows
     ]
     return "\n".join(line.rstrip() for line in lines), words.has_table

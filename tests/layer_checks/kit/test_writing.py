@@ -74,12 +74,12 @@ def test_a_stream_that_is_another_is_seen() -> None:
 
 
 def test_rows_end_apart_with_any_seed() -> None:
-    from layer_checks.checks.gpt2 import _authority
+    from layer_checks.checks.gpt2 import _oracle
 
     for seed in range(5):
         torch.manual_seed(seed)
-        ids, eos_token = rows_ending_apart(_authority())
-        new = continued(_authority(), ids, eos_token)[:, 3:]
+        ids, eos_token = rows_ending_apart(_oracle())
+        new = continued(_oracle(), ids, eos_token)[:, 3:]
         ends = new == eos_token
         assert not (ids == eos_token).any()
         assert len(ends.int().argmax(dim=1)[ends.any(dim=1)].unique()) > 2

@@ -80,7 +80,7 @@ def test_infinities(function):
     [(gelu, nn.functional.gelu), (gelu_tanh, torchs_tanh), (gelu_tanh, NewGELUActivation())],
 )
 @pytest.mark.parametrize("shape", [(), (0,), (101,), (2, 3, 5)])
-def test_equals_the_authority_in_float64(ours, theirs, shape):
+def test_equals_the_oracle_in_float64(ours, theirs, shape):
     x = 3 * torch.randn(shape, dtype=torch.float64)
     if not shape:  # of one number far to the left, torch's form loses the digits: see the next test
         x = x.clamp(min=-3.0)

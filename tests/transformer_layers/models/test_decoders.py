@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import pytest
 import torch
@@ -9,13 +10,13 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from tests.transformer_layers.comparisons import assert_same, with_random_weights
+from tests.transformer_layers.models.ladder import Ladder, Reference, steps_of
 from tests.transformer_layers.models.second import Second, SecondConfig
 from transformer_layers import GPT2, GPT2Config
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 VOCAB_SIZE, POSITIONS = 11, 16
-TOLERANCE = 1e-6  # theirs has norms and angles in float32 whatever the dtype
 MODELS = {
     "GPT2": lambda: GPT2(GPT2Config(VOCAB_SIZE, POSITIONS, 8, 2, 4)),
     "second": lambda: Second(SecondConfig(VOCAB_SIZE, POSITIONS, 8, 2, 4, 2)),
@@ -163,9 +164,7 @@ def test_caches_have_all_grown_or_none(model):
     assert [cache.length for cache in caches] == [4] * len(caches)
 
 
-def test_the_second_decoder_is_the_llama_of_transformers():
-    """Rung by rung: what each of its layers takes and gives, and the gradients."""
-    model = with_random_weights(MODELS["second"]()).double()
+def their_second(implementation):
     config = LlamaConfig(
         vocab_size=VOCAB_SIZE,
         hidden_size=8,
@@ -178,54 +177,43 @@ def test_the_second_decoder_is_the_llama_of_transformers():
         tie_word_embeddings=False,
         bos_token_id=None,
         eos_token_id=None,
-        attn_implementation="eager",
+        attn_implementation=implementation,
     )
-    theirs = LlamaForCausalLM(config).double()
-    theirs.load_state_dict({their_name(k): v for k, v in model.state_dict().items()}, strict=True)
-    ids = random_ids(3, 9)
-    ours_of, theirs_of = tensors_of(model, ids), tensors_of(theirs, ids)
-    rungs = [name for name in ours_of if their_name(name) in theirs_of]
-    assert len(rungs) == 1 + 2 * 9 + 2
-    for name in rungs:
-        assert_same(ours_of[name], theirs_of[their_name(name)], tolerance=TOLERANCE)
-    model.loss(ids).backward()
-    logits = theirs(ids).logits[:, :-1]
-    nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
-    their_gradients = {name: each.grad for name, each in theirs.named_parameters()}
-    for name, each in model.named_parameters():
-        assert_same([each.grad], [their_gradients[their_name(name)]], tolerance=TOLERANCE)
+    return LlamaForCausalLM(config)
 
 
-def their_name(name: str) -> str:
+def their_name(name):
     """What `transformers` calls a layer or a weight of the second decoder."""
-    if name.startswith("head"):
-        return f"lm_{name}"
-    for ours, its in {
-        "embedding": "embed_tokens",
-        "blocks": "layers",
-        ".norm": ".input_layernorm",
-        ".mlp_norm": ".post_attention_layernorm",
-        ".attention": ".self_attn",
-        ".gate_proj": ".mlp.gate_proj",
-        ".up_proj": ".mlp.up_proj",
-        ".down_proj": ".mlp.down_proj",
-    }.items():
-        name = name.replace(ours, its)
-    return f"model.{name}"
+    name = re.sub(r"\.([qkvo]_proj)", r".self_attn.\1", name)
+    name = re.sub(r"\.((gate|up|down)_proj)", r".mlp.\1", name)
+    return name if name.startswith("lm_head") else f"model.{name}"
 
 
-def tensors_of(model: nn.Module, ids: torch.Tensor) -> dict[str, list[torch.Tensor]]:
-    """What each layer that holds no other takes and gives."""
-    found: dict[str, list[torch.Tensor]] = {}
-
-    def note(name):
-        def hook(module, inputs, output):
-            found[name] = [inputs[0].double(), output.detach()]
-
-        return hook
-
-    for name, module in model.named_modules():
-        if not list(module.children()) and list(module.parameters()):
-            module.register_forward_hook(note(name))
-    model(ids)
-    return found
+class TestLadderOfTheSecond(Ladder):
+    reference = Reference(
+        model=MODELS["second"],
+        theirs=their_second,
+        their_name=their_name,
+        their_attention="model.layers.{}.self_attn",
+        steps=steps_of(
+            {"embeddings": "embed_tokens", "last norm": "norm"},
+            {
+                "first norm": "layers.{}.input_layernorm",
+                "queries": "layers.{}.q_proj",
+                "keys": "layers.{}.k_proj",
+                "values": "layers.{}.v_proj",
+                "heads": "input of layers.{}.o_proj",
+                "attention": "layers.{}.o_proj",
+                "first residual": "input of layers.{}.post_attention_layernorm",
+                "second norm": "layers.{}.post_attention_layernorm",
+                "gates": "layers.{}.gate_proj",
+                "inner features": "layers.{}.up_proj",
+                "gated features": "input of layers.{}.down_proj",
+                "feed-forward": "layers.{}.down_proj",
+                "block": "layers.{}",
+            },
+            blocks=2,
+        ),
+        canceling=("k_proj.weight",),
+        tolerance=1e-5,  # theirs has norms and angles in float32 whatever the dtype
+    )

@@ -7,7 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.transformer_layers.models.second import PLAN, Second, SecondConfig
+from tests.transformer_layers.models.second import Second, SecondConfig
+from tests.transformer_training.plans.second import PLAN
 from tests.transformer_training.processes import Parent, losses, wait_for_step
 from transformer_layers import GPT2Config, load_tokenizer
 from transformer_training import TrainingError, costs, estimate
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 BEFORE = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from tests.transformer_layers.models.second import PLAN
+from tests.transformer_training.plans.second import PLAN
 from transformer_training.plans import PLANS
 PLANS[PLAN.name] = PLAN
 """

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from myst_parser.config.main import MdParserConfig
 
-from verified_book.accepting.changes import apply, change_for, locate
+from verified_book.accepting.changes import Language, apply, change_for, locate
 from verified_book.accepting.markdown_spans import Markdown
 from verified_book.accepting.rst_spans import Rst
-from verified_book.accepting.spans import Format, Refusal, Span, split
+from verified_book.accepting.spans import Refusal, Span, split
 from verified_book.matching import escape
-from verified_book.records import Edit, Failure, FileAsRead
+from verified_book.records import Edit, Failure
 
 FRONT_MATTER = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
 CONFIG = MdParserConfig(enable_extensions={"colon_fence"})
@@ -19,12 +19,12 @@ RST = Rst()
 
 
 @cache
-def markdown(text: str = FRONT_MATTER, **options: Any) -> Format:
+def markdown(text: str = FRONT_MATTER, **options: Any) -> Language:
     """The language of a Markdown page."""
     return Markdown.of_page(text, CONFIG, **options)
 
 
-def language_of(suffix: str) -> Format:
+def language_of(suffix: str) -> Language:
     """The language of pages with a suffix."""
     return RST if suffix == ".rst" else markdown()
 
@@ -37,32 +37,34 @@ def edit(spans: list[Span], index: int, output: str, words: str = "", **changed:
     asked: dict[str, Any] = {
         "source": "page",
         "line": span.start + 1,
-        "old": span.body if span.kind == "block" else None,
+        "cell": 0,
+        "cell_line": cell.start + 1,
         "code": cell.body if cell.kind == "cell" else "",
+        "old": span.body if span.kind == "block" else None,
         "new": escape(output),
+        "got": output,
         "words": tuple(words.split()),
         "mends": mends,
-        "got": output,
-        "cell_line": cell.start + 1,
     }
     return Edit(**(asked | changed))
 
 
 def accepted(
-    text: str, language: Format, outputs: Mapping[int, str | Edit], words: str = ""
+    text: str, language: Language, outputs: Mapping[int, str | Edit], words: str = ""
 ) -> str:
     """A page after the outputs of some of its spans have been accepted."""
     spans = language.spans(text)
     changes = {}
     for index, output in outputs.items():
         wanted = edit(spans, index, output, words) if isinstance(output, str) else output
-        sure_of: Literal["lines", "cells"] = "lines" if language is RST else "cells"
-        place = locate(wanted, split(text), spans, FileAsRead(b""), sure_of)
-        changes[place] = change_for(place, [wanted], language)
+        place = locate(wanted, split(text), spans, language)
+        changes[place] = change_for(wanted, language)
     return apply(text, spans, changes, language)
 
 
-def reason(text: str, language: Format, outputs: Mapping[int, str | Edit], words: str = "") -> str:
+def reason(
+    text: str, language: Language, outputs: Mapping[int, str | Edit], words: str = ""
+) -> str:
     """Why they are refused."""
     try:
         return "written: " + accepted(text, language, outputs, words)

@@ -147,50 +147,18 @@ reStructuredText
 |    'grid'          |
 +--------------------+
 
-.. include:: once.txt
-
-.. include:: parts.txt
-   :start-after: START
-   :end-before: END
-
-.. include:: parts.txt
-   :start-line: 1
-   :end-before: START
-
-.. include:: same.txt
-
-.. include:: same.txt
-
-.. code-cell::
-
-   count = 0
-
-.. include:: counts.txt
-
-.. include:: counts.txt
-
-.. include:: agrees.txt
-
-.. include:: agrees.txt
+.. include:: part.txt
 
 .. autofunction:: module.function
 """
 
 CELL = ".. code-cell::\n\n   {}\n"
 BLOCK = "\n.. expect-output::\n\n   {}\n"
-PARTS = (
-    f"Text.\n\n{CELL.format(1)}\nNot here: START\n\n{CELL.format(1)}\nEND of it\n\n"
-    f"{CELL.format(1)}\nText.\n\n\n{CELL.format(1)}"
-)
 
 FILES = {
     "conf.py": CONFIG,
     "index.rst": f"{RST}\n.. toctree::\n\n   page\n   rewritten\n   notebook\n   link\n   green\n",
-    "once.txt": CELL.format("'once'").replace("\n", "\r\n"),
-    "parts.txt": PARTS,
-    "same.txt": CELL.format("'same'"),
-    "counts.txt": ".. code-cell::\n\n   count += 1\n   print('count', count)\n",
-    "agrees.txt": ".. code-cell::\n\n   count += 1\n   count\n\n.. expect-output::\n\n   3\n",
+    "part.txt": CELL.format("'part'"),
     "module.py": 'def function():\n    """Text.\n\n    .. code-cell::\n\n       3\n    """\n',
     "page.md": MARKDOWN,
     "block.txt": "```{expect-output}\nloaded\n```\n",
@@ -260,7 +228,6 @@ def after(folder: Path, accepted: Build) -> dict[str, str]:
 
 def test_markdown(after: dict[str, str]):
     assert after["page.md"] == MARKDOWN_AFTER
-    assert after["block.txt"] == FILES["block.txt"].replace("loaded", "'loaded'")
 
 
 def test_rst(after: dict[str, str]):
@@ -278,13 +245,6 @@ def test_rst(after: dict[str, str]):
     assert after["index.rst"] == expected
 
 
-def test_included_files(after: dict[str, str]):
-    assert after["once.txt"] == (CELL + BLOCK).format("'once'", "'once'").replace("\n", "\r\n")
-    assert after["same.txt"] == (CELL + BLOCK).format("'same'", "'same'")
-    one = CELL.format(1)
-    assert after["parts.txt"] == PARTS.replace(one, one + BLOCK.format(1), 2)
-
-
 def test_a_linked_page(folder: Path, after: dict[str, str]):
     assert (folder / "link.rst").is_symlink()
     block = BLOCK.format(7).rstrip()
@@ -295,15 +255,15 @@ def test_what_is_refused_stays_red_and_says_why(accepted: Build, after: dict[str
     assert accepted.status == 1
     assert refusals(accepted) == {
         "index.rst": {"it stands in a table that is drawn with characters"},
-        "counts.txt": {"the block is included more than once, and the outputs differ (in index)"},
-        "agrees.txt": {"page index includes it too, and agrees with it as it is"},
+        "part.txt": {"it stands in another file, and accept writes pages alone"},
+        "block.txt": {"it stands in another file, and accept writes pages alone"},
         "rewritten.md": {"an extension has rewritten the page before it was parsed"},
     }
     assert "it stands in a docstring, and accept writes pages alone" in accepted.log
     assert "accept writes MyST Markdown and reStructuredText, and this is .ipynb" in accepted.log
     for name in (
-        "counts.txt",
-        "agrees.txt",
+        "part.txt",
+        "block.txt",
         "rewritten.md",
         "module.py",
         "notebook.ipynb",

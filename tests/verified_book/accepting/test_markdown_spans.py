@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.accepting.edits import (
-    CONFIG,
     FRONT_MATTER,
     accepted,
     edit,
@@ -14,7 +13,6 @@ from tests.verified_book.accepting.edits import (
     summary,
 )
 from verified_book.accepting.changes import Change, apply, moves
-from verified_book.accepting.markdown_spans import JupytextMarkdown
 from verified_book.accepting.spans import Refusal
 
 FIRST = FRONT_MATTER.count("\n") + 1  # line below the front matter
@@ -165,11 +163,6 @@ def test_a_page_may_say_itself_how_it_is_read():
     assert [span.kind for span in spans] == ["cell"]  # the colons are text on this page
 
 
-def test_a_file_that_a_page_includes_has_blocks_only():
-    spans = markdown().spans(f"{CELL}\n```{{expect-output}}\nx\n```\n")
-    assert summary(spans) == [("block", 5, "x")]
-
-
 REFUSED = {
     "a block that is not closed": (
         f"{CELL}\n```{{expect-output}}\n1\n\nProse of the author.\n",
@@ -227,60 +220,6 @@ def test_a_block_that_does_not_agree_is_not_written():
     assert "a block cannot hold this output" in reason(text, markdown(), {0: wanted})
 
 
-JUPYTEXT = f"""\
-{FRONT_MATTER.replace("python3}", "python3, display_name: Python 3}")}
-# Title
-
-:::{{note}}
-
-```{{code-cell}}
-:tags: [a]
-
-1
-```
-
-```{{expect-output}}
-0
-```
-
-More.
-
-:::
-
-+++
-
-```{{code-cell}}
-2
-```
-
-+++ {{"tags": ["b"]}}
-
-```{{expect-output}}
-2
-```
-"""
-
-
-def test_cells_in_colon_fences_are_found_where_jupytext_reads_the_page():
-    language = JupytextMarkdown.of_page(JUPYTEXT, CONFIG)
-    spans = language.spans(JUPYTEXT)
-    assert [(span.kind, span.body, span.block) for span in spans] == [
-        ("cell", "1", 1),
-        ("block", "0", None),
-        ("cell", "2", 3),
-        ("block", "2", None),
-    ]
-    new = accepted(JUPYTEXT, language, {1: "1", 3: "3"})
-    assert new == JUPYTEXT.replace("}\n0\n", "}\n1\n").replace("output}\n2\n", "output}\n3\n")
-
-
-def test_a_block_is_added_in_a_colon_fence():
-    page = JUPYTEXT.replace("```{expect-output}\n0\n```\n\n", "")
-    language = JupytextMarkdown.of_page(page, CONFIG)
-    assert accepted(page, language, {0: "0"}) == JUPYTEXT
-    assert [span.body for span in markdown().spans(page) if span.kind == "cell"] == ["2"]
-
-
 def test_words_are_written_after_the_name():
     page = f"{FRONT_MATTER}{CELL}\n```{{expect-output}}  image\nold\n```\n\n{CELL}"
     spans = markdown().spans(page)
@@ -296,6 +235,6 @@ def test_words_are_written_after_the_name():
 def test_all_below_a_change_moves():
     page = f"{FRONT_MATTER}{CELL}\n```{{expect-output}}\nold\n```\n\n{CELL}\nEnd.\n"
     spans = markdown().spans(page)
-    written = {1: Change(1, ["a", "b"], "a\nb"), 2: Change(2, ["c"], "c")}
+    written = {1: Change(["a", "b"], "a\nb"), 2: Change(["c"], "c")}
     found = markdown().spans(apply(page, spans, written, markdown()))
     assert moves(spans, written, found) == [(FIRST + 6, 1), (FIRST + 10, 4)]

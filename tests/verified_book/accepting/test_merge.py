@@ -26,8 +26,6 @@ CASES = {
         "tensor([[1., 2.],\n [3., 4.],\n 9.]])\nnew",
         "tensor([[1., ...\n 9.]])\nnew",
     ),
-    "lines joined by the author": ("a b c\nold", "a\nb\nc\nnew", "a b c\nnew"),
-    "lines wrapped by the author": ("a\n  b\nold", "a b\nnew", "a\n  b\nnew"),
     "white space": ("a    b\nold", "a b\nnew", "a    b\nnew"),
     "a line more": ("x 0.3\ny 0.5", "x 0.31\nz 1\ny 0.52", "x 0.3\nz 1\ny 0.5"),
     "a line less": ("x 0.3\nz 1\ny 0.5", "x 0.31\ny 0.52", "x 0.3\ny 0.5"),

@@ -8,7 +8,7 @@ from docutils import nodes
 from verified_book.claims.claim import Claim, NoteLine, Reference
 from verified_book.claims.domain import ClaimsDomain
 from verified_book.claims.outdated import outdated_pages
-from verified_book.reading import reading_order
+from verified_book.toc_order import reading_order
 
 
 def env(includes: dict[str, list[str]], found: set[str]) -> SimpleNamespace:

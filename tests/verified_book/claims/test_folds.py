@@ -8,7 +8,7 @@ from docutils.utils import new_document
 from verified_book.claims.claim import Claim
 from verified_book.claims.folds import claim_fold, fold
 from verified_book.outputs.cells import Cell
-from verified_book.outputs.shown import Look
+from verified_book.outputs.rendered import Look
 
 LOOK = Look(mime_priority=(), merge_streams=True, removed=frozenset())
 

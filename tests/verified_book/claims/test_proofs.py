@@ -6,7 +6,7 @@ from nbformat.v4 import new_output
 from verified_book.claims.claim import Evidence, Strength
 from verified_book.claims.proofs import asserts, evidence_of
 from verified_book.outputs.cells import Cell
-from verified_book.outputs.shown import Look
+from verified_book.outputs.rendered import Look
 
 LOOK = Look(mime_priority=(), merge_streams=True, removed=frozenset())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.commands.conftest import GREEN, RED, Command, write
-from verified_book import accepting
+from verified_book.accepting import mode
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
@@ -38,7 +38,7 @@ def test_pages_are_rewritten_and_named(command: Command, tmp_path: Path):
     )
     assert (tmp_path / "red.md").read_text() == RED.replace("41", "42")
     assert (tmp_path / "green.rst").read_text() == GREEN
-    assert accepting.VARIABLE not in os.environ
+    assert mode.VARIABLE not in os.environ
 
 
 def test_what_moves_is_masked_and_what_no_block_can_mend_fails(command: Command, tmp_path: Path):
@@ -54,15 +54,3 @@ def test_what_moves_is_masked_and_what_no_block_can_mend_fails(command: Command,
     assert "```{expect-output}\nat\n...\n```" in page
     line = page[: page.index("lost")].count("\n")  # of the page as it has become
     assert f"docs/page.md:{line}: ERROR: expect-output: no code cell directly before it" in said.out
-
-
-def test_of_two_equal_cells_in_an_included_file_one_may_have_its_block(
-    command: Command, tmp_path: Path
-):
-    cell = ".. code-cell::\n\n   6 * 7\n"
-    block = "\n.. expect-output::\n\n   42\n"
-    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]'})
-    write(tmp_path, {"docs/index.rst": "Two\n===\n\n.. include:: part.txt\n"})
-    write(tmp_path, {"docs/part.txt": f"{cell}{block}\n{cell}"})
-    said = command("accept", "docs/index.rst")
-    assert (tmp_path / "docs/part.txt").read_text() == f"{cell}{block}\n{cell}{block}", said.out

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.verified_book.commands.conftest import write
-from verified_book.commands.books import Book, book_at, book_of, has_cells, scratch
+from verified_book.commands.books import Book, book_at, book_of, scratch
 
 
 @pytest.mark.parametrize(
@@ -71,25 +71,3 @@ def test_a_folder_for_a_run_lies_beside_the_builds_and_may_be_there(tmp_path: Pa
         with scratch(Book(tmp_path, "Sphinx")) as folder:
             assert folder == tmp_path / "_build/verified_book"
         assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "found"),
-    [
-        ("page.md", b"```{code-cell}\n", True),
-        ("page.rst", b".. expect-output::\n", True),
-        ("page.md", b"\xe9t\xe9, code-cell", True),  # in whatever encoding
-        ("page.md", b"# No cells\n", False),
-        ("page.txt", b"code-cell", False),
-        ("page.ipynb", b"{}", True),
-    ],
-)
-def test_what_looks_like_a_page_with_cells(tmp_path: Path, name: str, data: bytes, found: bool):
-    path = tmp_path / name
-    path.write_bytes(data)
-    assert has_cells(path) is found
-
-
-def test_a_folder_that_is_named_as_a_page_has_no_cells(tmp_path: Path):
-    (tmp_path / "page.md").mkdir()
-    assert not has_cells(tmp_path / "page.md")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import verified_book
-from tests.distributions import readme
-from tests.distributions.project import EXTENSION
 from tests.verified_book.commands.conftest import Command
+from tools.wheels import readme
+from tools.wheels.project import EXTENSION
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 

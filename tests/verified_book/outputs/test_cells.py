@@ -9,7 +9,7 @@ from myst_nb.core.config import NbParserConfig
 from nbformat import NotebookNode, v4
 
 from verified_book.outputs.cells import RST_CELL_PLACES, Cell, cells_of, is_cell, unfinished
-from verified_book.outputs.shown import Look
+from verified_book.outputs.rendered import Look
 
 LOOK = Look(("text/plain",), False, frozenset())
 

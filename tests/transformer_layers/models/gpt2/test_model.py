@@ -1,17 +1,14 @@
 """GPT-2 against that of `transformers`, rung by rung, and by its laws."""
 
 import math
-import re
-from functools import cache
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import DynamicCache, GPT2LMHeadModel
 from transformers import GPT2Config as TheirConfig
+from transformers import GPT2LMHeadModel
 from transformers.models.gpt2.modeling_gpt2 import GPT2Block as TheirBlock
 
 from tests.transformer_layers.attention.test_kernel import LargestTensor
@@ -22,6 +19,12 @@ from tests.transformer_layers.comparisons import (
     values_and_gradients,
     with_random_weights,
 )
+from tests.transformer_layers.models.ladder import (
+    Ladder,
+    Reference,
+    shifted_cross_entropy,
+    steps_of,
+)
 from transformer_layers import (
     GPT2,
     CausalSelfAttention,
@@ -29,10 +32,8 @@ from transformer_layers import (
     GPT2Block,
     GPT2Config,
     KeyValueCache,
-    attention_weights,
     causal_mask,
 )
-from transformer_layers.attention.heads import split_heads
 
 BATCH, SEQ, VOCAB_SIZE, N_POSITIONS = 3, 20, 31, 23
 N_EMBD, N_LAYER, N_HEAD, EPS = 14, 4, 2, 1e-3
@@ -82,20 +83,9 @@ def their_config(**options):
     )
 
 
-def their_model(model, implementation="eager"):
-    """The model of `transformers`, with the weights of ours; eager shows attention's weights."""
-    theirs = GPT2LMHeadModel(their_config(attn_implementation=implementation)).double()
-    theirs.transformer.load_state_dict(model.state_dict(), strict=True)
-    return theirs
-
-
 def published_names(theirs):
     """Their parameters under the names of the published weights, which are ours."""
     return {name.removeprefix("transformer."): each for name, each in theirs.named_parameters()}
-
-
-def shifted_cross_entropy(logits, ids):
-    return nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
 
 
 # By hand
@@ -146,154 +136,38 @@ def test_loss_by_hand():
 
 # The ladder: every step of the model against transformers', with the same weights
 
-WHOLE = {"embeddings": ["wte", "wpe", "drop"], "last norm": ["ln_f"], "logits": ["logits"]}
-IN_EACH_BLOCK = {
-    "first norm": ".ln_1",
-    "queries, keys and values": ".attn.c_attn",
-    "scores": ".scores",
-    "weights": ".weights",
-    "heads": "input of .attn.c_proj",
-    "attention": ".attn",
-    "first residual": "input of .ln_2",
-    "second norm": ".ln_2",
-    "inner features": ".mlp.c_fc",
-    "activations": "input of .mlp.c_proj",
-    "feed-forward": ".mlp",
-    "block": "",
-}
+REFERENCE = Reference(
+    model=lambda: GPT2(small_config()),
+    theirs=lambda implementation: GPT2LMHeadModel(their_config(attn_implementation=implementation)),
+    their_name=lambda name: f"transformer.{name}",
+    their_attention="transformer.h.{}.attn",
+    steps=steps_of(
+        {
+            "token embeddings": "wte",
+            "position embeddings": "wpe",
+            "embeddings": "drop",
+            "last norm": "ln_f",
+        },
+        {
+            "first norm": "h.{}.ln_1",
+            "queries, keys and values": "h.{}.attn.c_attn",
+            "heads": "input of h.{}.attn.c_proj",
+            "attention": "h.{}.attn",
+            "first residual": "input of h.{}.ln_2",
+            "second norm": "h.{}.ln_2",
+            "inner features": "h.{}.mlp.c_fc",
+            "activations": "input of h.{}.mlp.c_proj",
+            "feed-forward": "h.{}.mlp",
+            "block": "h.{}",
+        },
+        N_LAYER,
+    ),
+    canceling=("c_attn.bias",),  # for the keys it is 0
+)
 
 
-def names_of(rung):
-    if rung in WHOLE:
-        return WHOLE[rung]
-    of, name = re.fullmatch(r"(input of )?(.*)", IN_EACH_BLOCK[rung]).groups(default="")
-    return [f"{of}h.{i}{name}" for i in range(N_LAYER)]
-
-
-def tensors_of_the_forward(model, ids):
-    """What each module takes and gives, by its published name, and attention's own tensors."""
-    found = {}
-
-    def note(name):
-        def hook(module, inputs, output):
-            found[f"input of {name}"] = inputs[0].detach()
-            found[name] = (output[0] if isinstance(output, tuple) else output).detach()
-            if isinstance(output, tuple):
-                found[name.removesuffix("attn") + "weights"] = output[1].detach()
-
-        return hook
-
-    for name, module in model.named_modules():
-        if name not in ("", "transformer"):
-            module.register_forward_hook(note(name.removeprefix("transformer.")))
-    output = model(ids)
-    found["wpe"] = found["wpe"].reshape(-1, N_EMBD)  # theirs has an axis for the batch
-    found["logits"] = (output if isinstance(output, torch.Tensor) else output.logits).detach()
-    for i in range(N_LAYER):
-        if f"h.{i}.weights" not in found:
-            query, key, _ = found[f"h.{i}.attn.c_attn"].split(N_EMBD, dim=-1)
-            query, key = split_heads(query, N_HEAD), split_heads(key, N_HEAD)
-            found[f"h.{i}.weights"] = attention_weights(query, key, causal_mask(ids.shape[-1]))
-            scores = query @ key.mT / math.sqrt(D_K)
-            scores = scores.masked_fill(~causal_mask(ids.shape[-1]), -math.inf).log_softmax(-1)
-        else:
-            scores = found[f"h.{i}.weights"].log()
-        # The logarithm of the weights is the scores, but for a number for each row.
-        found[f"h.{i}.scores"] = scores[..., causal_mask(ids.shape[-1])]
-    return found
-
-
-@cache
-def both_forwards(dtype):
-    torch.manual_seed(0)
-    model, ids = random_model(), random_ids(BATCH)
-    theirs = their_model(model)
-    return [tensors_of_the_forward(each.to(dtype), ids) for each in (model, theirs)]
-
-
-over_rungs = pytest.mark.parametrize("rung", [*WHOLE, *IN_EACH_BLOCK])
-
-
-@over_rungs
-def test_every_step_equals_that_of_transformers_in_float64(rung):
-    ours, theirs = both_forwards(torch.float64)
-    for name in names_of(rung):
-        assert_same([ours[name]], [theirs[name]])
-
-
-def assert_as_near_as_theirs(ours, theirs, exact):
-    """Rounding to float32 moves ours about as much as theirs; a mistake would move it far more.
-
-    Theirs counts as four roundings at least, since it may be nearer by chance.
-    """
-    allowed = 4 * max(relative_error(theirs, exact), 4 * unit_roundoff(torch.float32))
-    assert relative_error(ours, exact) <= allowed
-
-
-@over_rungs
-def test_every_step_is_as_exact_as_that_of_transformers_in_float32(rung):
-    ours, theirs = both_forwards(torch.float32)
-    exact, _ = both_forwards(torch.float64)
-    for name in names_of(rung):
-        assert ours[name].dtype == torch.float32
-        assert_as_near_as_theirs(ours[name], theirs[name], exact[name])
-
-
-@cache
-def both_losses_and_gradients(dtype):
-    torch.manual_seed(0)
-    model, ids = random_model(), random_ids(BATCH)
-    theirs = their_model(model).to(dtype)
-    model = model.to(dtype)
-    model.loss(ids).backward()
-    # Their own loss is computed in float32 whatever the dtype.
-    loss = shifted_cross_entropy(theirs(ids).logits, ids)
-    loss.backward()
-    ours = {"loss": model.loss(ids).detach()}
-    ours |= {name: each.grad for name, each in model.named_parameters()}
-    named = {name: each.grad for name, each in published_names(theirs).items()}
-    return ours, {"loss": loss.detach(), **named}
-
-
-def test_the_loss_and_every_gradient_equal_those_of_transformers_in_float64():
-    ours, theirs = both_losses_and_gradients(torch.float64)
-    assert ours.keys() == theirs.keys()
-    assert_same([ours["loss"]], [theirs["loss"]])
-    gradients = [name for name in ours if name != "loss"]
-    assert_same([ours[name] for name in gradients], [theirs[name] for name in gradients])
-
-
-def test_the_loss_and_every_gradient_are_as_exact_in_float32():
-    ours, theirs = both_losses_and_gradients(torch.float32)
-    exact, _ = both_losses_and_gradients(torch.float64)
-    for name in ours:
-        if not name.endswith("c_attn.bias"):  # of the keys' bias it is 0, and rounding is all of it
-            assert_as_near_as_theirs(ours[name], theirs[name], exact[name])
-
-
-def test_the_loss_is_that_of_transformers_as_far_as_float32_goes():
-    model, ids = random_model(), random_ids(BATCH)
-    theirs = their_model(model)(ids, labels=ids).loss
-    assert theirs.dtype == torch.float32
-    assert relative_error(model.loss(ids), theirs) <= 4 * unit_roundoff(torch.float32)
-
-
-@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
-def test_logits_and_their_gradients_equal_those_of_transformers(implementation):
-    model, ids = random_model(), random_ids(BATCH)
-    theirs = their_model(model, implementation)
-    assert list(published_names(theirs)) == [name for name, _ in model.named_parameters()]
-    expected = values_and_gradients(
-        lambda ids: theirs(ids).logits, [ids], list(theirs.parameters())
-    )
-    assert_same(values_and_gradients(model, [ids], list(model.parameters())), expected)
-
-
-def test_the_last_hidden_state_is_what_the_head_scores():
-    model, ids = random_model(), random_ids(BATCH)
-    expected = their_model(model).transformer(ids).last_hidden_state
-    assert_same([model.last_hidden_state(ids)], [expected])
-    assert torch.equal(model.logits(model.last_hidden_state(ids)), model(ids))
+class TestLadder(Ladder):
+    reference = REFERENCE
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
@@ -309,34 +183,6 @@ def test_the_block_equals_that_of_transformers(implementation):
         lambda x: theirs(x, attention_mask=added[None, None]), [x], list(theirs.parameters())
     )
     assert_same(values_and_gradients(block, [x], list(block.parameters())), expected)
-
-
-@pytest.mark.parametrize("sizes", [[12, 1, 7], [20], [1] * 20, [3, 0, 17]], ids=str)
-def test_with_a_cache_logits_keys_and_values_equal_those_of_transformers(sizes):
-    model, ids = random_model(), random_ids(BATCH)
-    theirs, their_cache = their_model(model), DynamicCache()
-    caches = model.new_caches(BATCH, SEQ)
-    for piece in ids.split(sizes, dim=1):
-        if piece.numel() == 0:  # theirs refuses it
-            assert model(piece, caches).shape == (BATCH, 0, VOCAB_SIZE)
-            continue
-        expected = theirs(piece, past_key_values=their_cache, use_cache=True).logits
-        assert_same([model(piece, caches)], [expected])
-    nothing = torch.zeros(BATCH, N_HEAD, 0, D_K, dtype=torch.float64)
-    for ours, their_layer in zip(caches, their_cache.layers, strict=True):
-        assert_same(ours.append(nothing, nothing), [their_layer.keys, their_layer.values])
-
-
-def test_greedy_tokens_are_those_of_transformers():
-    model, ids = random_model(), random_ids(BATCH, seq=12)
-    expected = their_model(model).generate(
-        ids,
-        attention_mask=torch.ones_like(ids),  # else it takes each token 0 for padding
-        max_new_tokens=N_POSITIONS - 12,
-        do_sample=False,
-        pad_token_id=0,
-    )
-    assert torch.equal(model.generate(ids, N_POSITIONS - 12), expected)
 
 
 # Laws
@@ -578,7 +424,7 @@ def test_has_the_published_keys_and_shapes_and_no_others():
     keys += ["ln_f.weight", "ln_f.bias"]
     model = random_model()
     assert list(model.state_dict()) == keys
-    theirs = their_model(model).transformer.state_dict()
+    theirs = REFERENCE.their_model(model).transformer.state_dict()
     assert {name: each.shape for name, each in model.state_dict().items()} == {
         name: each.shape for name, each in theirs.items()
     }

@@ -323,6 +323,20 @@ def test_compiles_to_one_graph_and_exports(dtype):
             assert relative_error(graph(ids), ready(ids)) <= TOLERANCES[dtype]
 
 
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int8], ids=str)
+def test_where_no_graph_can_hold_the_weights_it_says_so(dtype):
+    ready, ids = ready_for_inference(random_model(), dtype), random_ids(1, 5)
+    torch.compiler.reset()
+    said = f"a weight in {dtype} is no tensor that a graph could hold"
+    with pytest.raises(RuntimeError, match=said):
+        torch.export.export(ready, (ids,))
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=said):
+        torch.compile(ready, fullgraph=True, backend="aot_eager")(ids)
+    torch.compiler.reset()
+    assert torch.equal(torch.compile(ready, backend="aot_eager")(ids), ready(ids))  # in pieces
+
+
 # The error
 
 

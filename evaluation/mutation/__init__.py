@@ -1,0 +1,1 @@
+"""The tests of the layers, held against known wrong versions and against generic mutants."""

@@ -1,0 +1,1 @@
+"""`check` on the layers of public works: `make survey`."""

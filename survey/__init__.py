@@ -1,1 +1,0 @@
-"""`check` on the layers of public works: `make survey`, or `python -m survey` where they are."""

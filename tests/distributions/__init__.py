@@ -1,5 +1,0 @@
-"""The two distributions, as who installs them has them.
-
-`python -m tests.distributions` (`make wheels`) builds both, installs each in an empty environment
-and does there what its README says.
-"""

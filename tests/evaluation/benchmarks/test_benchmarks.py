@@ -1,0 +1,187 @@
+"""The benchmarks run and say what they measured; no time is held against another here."""
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from evaluation.benchmarks import memory, timing
+from evaluation.benchmarks.contestants import (
+    OURS,
+    READY,
+    THEIRS,
+    Contestant,
+    new_model,
+    with_transformers,
+)
+from evaluation.benchmarks.measure import FULL, QUICK
+from transformer_layers import GPT2Config
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    path = tmp_path_factory.mktemp("benchmarks") / "results.json"
+    finished = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "evaluation.benchmarks",
+            "--quick",
+            "--threads=1",
+            f"--output={path}",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(path.read_text()), finished.stdout
+
+
+def written():
+    return json.loads((ROOT / "evaluation" / "benchmarks" / "results.json").read_text())
+
+
+def check_structure(results, plan, threads):
+    everyone = [THEIRS, OURS, *READY]
+    tasks = [("forward", seq, everyone) for seq in plan.forward]
+    tasks += [("generate", plan.new, everyone)]
+    tasks += [("forward and backward", plan.backward, [THEIRS, OURS])]
+    assert [
+        (timed["task"], timed["positions"], [result["contestant"] for result in timed["results"]])
+        for timed in results["timings"]
+    ] == tasks
+    for timed in results["timings"]:
+        for result in timed["results"]:
+            ratio = result["ratio"]
+            assert 0 < ratio["lower"] <= ratio["median"] <= ratio["upper"]
+            assert result["median_seconds"] > 0
+        assert set(timed["results"][0]["ratio"].values()) == {1.0}
+    kernels = ["float32", "bfloat16"]
+    if torch.backends.mkldnn.is_available():
+        kernels.append("float32 by oneDNN")
+    rates = results["limits"]["matrix_products"]
+    assert {(rate["kernel"], rate["threads"]) for rate in rates} == {
+        (kernel, count) for kernel in kernels for count in range(1, threads + 1)
+    }
+    assert all(rate["gflops"] > 0 for rate in rates)
+    bandwidths = results["limits"]["memory"]
+    assert [rate["threads"] for rate in bandwidths] == list(range(1, threads + 1))
+    assert all(rate["gigabytes_per_second"] > 0 for rate in bandwidths)
+    assert [error["contestant"] for error in results["errors"]] == list(READY)
+    assert [error["dtype"] for error in results["errors"]] == [str(each) for each in READY.values()]
+    assert [(peak["task"], peak["positions"]) for peak in results["peak_memory"]] == [
+        ("forward", max(plan.forward)),
+        ("generate", plan.new),
+        ("forward and backward", plan.backward),
+    ]
+    assert all(list(peak["bytes"]) == [THEIRS, OURS] for peak in results["peak_memory"])
+    assert [row["positions"] for row in results["attention_memory"]] == list(plan.growth)
+    assert results["machine"]["threads"] == threads
+
+
+def test_a_quick_run(quick):
+    results, printed = quick
+    check_structure(results, QUICK, threads=1)
+    for name in (THEIRS, OURS, *READY):
+        assert name in printed
+    assert results["machine"]["processor"] in printed
+
+
+def test_the_logits_are_in_the_memory(quick):
+    forward = quick[0]["peak_memory"][0]
+    logits = 4 * max(QUICK.forward) * QUICK.config.vocab_size
+    assert all(logits < size < 10 * logits for size in forward["bytes"].values())
+
+
+def test_names_no_machine_and_no_path(quick):
+    for text in (json.dumps(quick[0]), quick[1]):
+        assert platform.node() not in text
+        assert str(ROOT) not in text
+
+
+def test_the_written_results_are_of_a_full_run():
+    check_structure(written(), FULL, threads=2)
+    assert written()["model"]["parameters"] == 124_439_808
+
+
+def test_the_written_ratios_are_within_the_limits():
+    allowed = {
+        ("forward", OURS): 1.0,
+        ("generate", OURS): 1.0,
+        ("forward and backward", OURS): 1.0,
+        ("forward", "ready, bfloat16"): 0.5,
+        ("generate", "ready, bfloat16"): 0.45,
+    }
+    over = [
+        (timed["task"], timed["positions"], result["contestant"], result["ratio"]["median"])
+        for timed in written()["timings"]
+        for result in timed["results"]
+        if result["ratio"]["median"] > allowed.get((timed["task"], result["contestant"]), 1.0)
+    ]
+    assert over == []
+
+
+def test_each_round_calls_everyone_and_every_other_one_backwards():
+    calls = []
+    seconds = timing.interleaved({name: lambda name=name: calls.append(name) for name in "abc"}, 3)
+    assert "".join(calls) == "abc" + "abc" + "cba" + "abc"
+    assert [len(times) for times in seconds.values()] == [3, 3, 3]
+    assert list(seconds) == ["a", "b", "c"]
+
+
+def test_ratios_are_taken_round_by_round():
+    reference = [1.0, 10.0, 100.0, 1000.0, 10000.0]
+    ratio = timing.ratio([0.5, 6.0, 70.0, 800.0, 9000.0], reference)
+    assert (ratio.lower, ratio.median, ratio.upper) == pytest.approx((0.6, 0.7, 0.8))
+
+
+def test_the_shortest_of_several_calls():
+    assert 0 <= timing.shortest(lambda: None, 3) < 0.1
+
+
+def test_allocated_bytes_are_counted():
+    def twice_a_kilobyte():
+        first = torch.empty(256)
+        second = torch.empty(256)
+        del first, second
+        torch.empty(128)
+
+    assert memory.allocated(twice_a_kilobyte) == 2048
+
+
+def test_what_was_allocated_before_is_not_counted():
+    held = []
+
+    def replace():
+        held.clear()
+        held.append(torch.empty(256))
+
+    assert memory.allocated(replace) == 1024
+
+
+def test_memory_of_attention_grows_with_the_positions():
+    rows = memory.growth_of_attention(GPT2Config(n_embd=24, n_head=3), [256, 512, 1024])
+    layer = [row["layer"] for row in rows]
+    definition = [row["definition"] for row in rows]
+    assert layer[2] < 8 * layer[0]
+    assert definition[2] > 15 * definition[0]
+
+
+def test_both_models_compute_the_same():
+    model = new_model(QUICK.config)
+    ours, theirs = Contestant(model), Contestant(with_transformers(model))
+    ids = torch.randint(QUICK.config.vocab_size, (1, 11))
+    torch.testing.assert_close(ours.forward(ids), theirs.forward(ids), rtol=0, atol=1e-5)
+    assert torch.equal(ours.generate(ids, 7), theirs.generate(ids, 7))
+    loss = ours.forward_and_backward(ids)
+    gradient = model.wte.weight.grad.clone()
+    torch.testing.assert_close(theirs.forward_and_backward(ids), loss)
+    torch.testing.assert_close(theirs.model.transformer.wte.weight.grad, gradient)

@@ -1,0 +1,189 @@
+"""What differs from run to run is named, and masked after two runs."""
+
+import random
+import sys
+from datetime import date
+from difflib import SequenceMatcher
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verified_book.accepting import nondeterminism
+from verified_book.accepting.nondeterminism import (
+    folders,
+    kinds_in,
+    mask,
+    mask_lines,
+    without_places,
+)
+from verified_book.matching import agree, is_vacuous
+
+NAMED = [
+    ("<object object at 0x7f3a5c0d1b20>", "a memory address"),
+    ("<built-in method of 0x55d0c8a1b2c0>", "a memory address"),
+    ("Wall time: 3 ms", "a timing"),
+    ("CPU times: user 1 ms, sys: 0 ns", "a timing"),
+    ("1.23 ms ± 4.5 µs per loop", "a timing"),
+    ("elapsed: 0.31s", "a timing"),
+    ("Time taken: 12 s", "a timing"),
+    ("done in 3.1 seconds", "a timing"),
+    ("100%|####| 5/5 [00:01, 4.2it/s]", "a timing"),
+    ("started at 12:31:09", "a time of day"),
+    ("/tmp/tmpab12cd34/x", "a temporary path"),
+    ("PID: 4312", "a process id"),
+    ("/home/a/ipykernel_4312/1.py:3: UserWarning", "a process id"),
+    ("9f1b3c5e-7a21-4c3d-9e8f-0123456789ab", "a random UUID"),
+    ("{'b', 'a'}", "the order of a set"),
+    ("2026-11-03 and so on", "the date"),
+]
+
+
+class Day(date):
+    """What `date` is to the module: this day is always the same."""
+
+    @classmethod
+    def today(cls) -> date:
+        return date(2026, 11, 3)
+
+
+@pytest.fixture(autouse=True)
+def _this_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nondeterminism, "date", Day)
+
+
+@pytest.mark.parametrize(("line", "kind"), NAMED)
+def test_what_will_differ_is_named(line: str, kind: str):
+    assert kind in list(kinds_in(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0xff 0xdeadbeef",
+        "tensor([1.5, 2.0])",
+        "{'a': 1, 'b': 2}",
+        "{1, 2}",
+        "2013-01-01 00:00:00",
+        "2013-01-01",
+        "three times: a",
+        "in 3 steps",
+        "rapid",
+        "9f1b3c5e-7a21-1c3d-9e8f-0123456789ab",
+    ],
+)
+def test_what_will_not_differ_is_not_named(line: str):
+    assert list(kinds_in(line)) == []
+
+
+def test_folders_of_this_machine_are_named_and_masked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setattr(sys, "prefix", "/opt/python")
+    names = folders("/srv/book")
+    assert {"/srv/book", "/home/me", "/opt/python"} <= set(names)
+    line = "'/srv/book/data', /opt/python, /srv/book-b /x/srv/book, /home/me/a /home/mean"
+    assert list(kinds_in("/srv/book/a", names)) == ["a folder of this machine"]
+    masked = "'.../data', ..., /srv/book-b /x/srv/book, .../a /home/mean"
+    assert without_places(line, names) == masked
+
+
+def test_a_book_below_the_home_is_masked_whole(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    names = folders("/home/me/book")
+    assert without_places("/home/me/book/data /home/me/book-b", names) == ".../data .../book-b"
+
+
+def test_where_there_is_no_folder_nothing_is_masked():
+    names = folders("/srv/book")
+    assert without_places("a/b", names) == without_places("a/b", ()) == "a/b"
+    assert "/" not in folders("/")
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%Y-%m-%d", "%d %b %Y", "%a, %d %b %Y", "%B %d, %Y", "%A, %B %d, %Y", "%d/%m/%Y", "%a %b %d"],
+)
+def test_this_day_is_named_and_masked(form: str):
+    line = f"on {Day.today().strftime(form)} it rained"
+    assert list(kinds_in(line)) == ["the date"]
+    assert without_places(line, ()) == "on ... it rained"
+    other = f"on {date(1999, 3, 4).strftime(form)} it rained"
+    assert without_places(other, ()) == other
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "masked"),
+    [
+        ("step 1 took 0.31 s", "step 1 took 0.29 s", "step 1 took ... s"),
+        ("at 01:31:19 a", "at 01:32:19 a", "at ... a"),
+        (
+            "3 μs ± 1 ns per loop (of 7 runs, 1,000 loops each)",
+            "4 μs ± 2 ns per loop (of 7 runs, 1,000 loops each)",
+            "... per loop (of 7 runs, ...)",
+        ),
+        ("a Sun Nov 22 01:31:19 2026 b", "a Sun Nov 22 01:31:20 2026 b", "a ... b"),
+        ("<A at 0x7f3a>", "<A at 0x7f11>", "<A at ...>"),
+        ("loss=0.31, acc=0.5", "loss=0.22, acc=0.6", "loss=..., acc=..."),
+        ("at 12:30:59 ok", "at 12:31:02 ok", "at ... ok"),
+        ("id 9f1b-7a21-4c3d", "id 1c02-77aa-0f3d", "id ..."),
+        ("a\nb 1\nc", "a\nb 2\nc", "a\nb ...\nc"),
+        ("value 3. end", "value 4. end", "value ... end"),
+        ("same", "same", "same"),
+        ("a", "b", None),
+        ("1 2", "3 4", None),
+        ("x -1", "x 1", "x ..."),
+    ],
+)
+def test_what_moves_is_masked(first: str, second: str, masked: str | None):
+    assert mask(first, second) == masked
+
+
+def test_lines_that_agree_with_both_stay_as_they_are():
+    new = "equal: ..., tolerance 1\nid ...\nx"
+    first = "equal: 1e-7, tolerance 1\nid 5\ntook 3 s"
+    second = "equal: 2e-7, tolerance 1\nid 6\ntook 4 s"
+    assert mask_lines("equal: ..., tolerance 1\nid 5\ntook 3 s", first, second) == (
+        "equal: ..., tolerance 1\nid ...\ntook ... s"
+    )
+    assert mask_lines(new, first, second) == "equal: ..., tolerance 1\nid ...\ntook ... s"
+
+
+def test_lines_that_have_nothing_in_common_are_masked_whole():
+    assert mask_lines("a\nb\nc", "a\nb\nc", "a\nd\nc") == "a\n...\nc"
+    assert mask_lines("a\nb", "a\nb", "a\nc\nd") == "a\n..."
+    assert mask_lines("a\nb", "a\nb", "c\nd") is None
+
+
+words = st.lists(
+    st.sampled_from(["a", "b", "0.5", "-1", ".", "...", "1.", "\n", "x=", "(", "\\", "0x7f"]),
+    max_size=8,
+).map(" ".join)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(words, words)
+def test_a_mask_agrees_with_both(first: str, second: str):
+    masked = mask(first, second)
+    if masked is not None:
+        assert not is_vacuous(masked)
+        assert agree(masked, first)
+        assert agree(masked, second)
+
+
+@pytest.mark.parametrize("words", [20, 400, 3000])
+@pytest.mark.parametrize("between", [" ", "\n", ""])
+def test_long_outputs_are_not_matched_in_cubic_time(monkeypatch, words: int, between: str):
+    matched = []
+
+    class Counted(SequenceMatcher):
+        def __init__(self, junk: None, first: list[str], second: list[str], popular: bool) -> None:
+            matched.append((len(first) * len(second), popular))
+            super().__init__(junk, first, second, popular)
+
+    monkeypatch.setattr(nondeterminism, "SequenceMatcher", Counted)
+    rng = random.Random(words)
+    first, second = (between.join(str(rng.random()) for _ in range(words)) for _ in range(2))
+    if text := mask_lines(f"{first}\nend", f"{first}\nend", f"{second}\nend"):
+        assert agree(text, f"{first}\nend")
+        assert agree(text, f"{second}\nend")
+    assert all(pairs <= (1_000_000 if popular else 100_000) for pairs, popular in matched)

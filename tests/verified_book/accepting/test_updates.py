@@ -1,0 +1,359 @@
+"""The edits of a build: carried out together, refused one by one, each with its reason."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from myst_nb.core.config import NbParserConfig
+
+from tests.verified_book.accepting.edits import CONFIG, FRONT_MATTER, RST, edit, markdown
+from verified_book.accepting import files, mode
+from verified_book.accepting.rst_spans import Rst
+from verified_book.accepting.updates import rewrite
+from verified_book.records import Edit, FileAsRead, PageRecord
+
+MD_CELL = "```{code-cell}\n1\n```\n"
+MD_PAGE = f"{FRONT_MATTER}{MD_CELL}\n```{{expect-output}}\nold\n```\n\n{MD_CELL}\nEnd.\n"
+RST_CELL = ".. code-cell::\n\n   1\n"
+RST_PAGE = f"{RST_CELL}\n.. expect-output::\n\n   old\n\n{RST_CELL}"
+
+
+class Books:
+    """A folder with pages, and what a build would have recorded of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pages: dict[str, PageRecord] = {}
+        self.names: dict[str, str] = {}
+        self.encoding = "utf-8-sig"
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        """Writes a file."""
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def record(self, name: str, **as_read: Any) -> PageRecord:
+        """Takes a file for a page that was read, and gives what is recorded of it."""
+        docname, path = Path(name).stem, self.folder / name
+        self.names[docname] = str(path)
+        record = self.pages.setdefault(docname, PageRecord())
+        record.file = FileAsRead(path.read_bytes(), **as_read)
+        return record
+
+    def ask(self, name: str, outputs: dict[int, str], **changed: Any) -> None:
+        """Records edits of a page."""
+        record, path = self.record(name), self.folder / name
+        text = files.decode(path.read_bytes(), self.encoding).text
+        language = RST if name.endswith(".rst") else markdown()
+        spans = language.spans(text)
+        for index, output in outputs.items():
+            asked = edit(spans, index, output, **{"source": str(path), **changed})
+            record.edits.append(asked)
+
+    def app(self) -> Any:
+        """As much of Sphinx as is needed."""
+        config = SimpleNamespace(
+            source_encoding=self.encoding,
+            verified_book_accept_command="accept",
+            source_suffix={".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"},
+        )
+        env = SimpleNamespace(
+            doc2path=self.names.__getitem__,
+            verified_book_records=self.pages,
+            myst_config=CONFIG,
+            mystnb_config=NbParserConfig(
+                custom_formats={".Rmd": ["jupytext.reads", {"fmt": "Rmd"}, False]}
+            ),
+        )
+        return SimpleNamespace(config=config, env=env, srcdir=str(self.folder))
+
+    def accept(self) -> None:
+        """Carries out what was asked for."""
+        app = self.app()
+        rewrite(app, app.env)
+        assert all(record.edits == [] and record.file is None for record in self.pages.values())
+        left = [path.name for path in self.folder.rglob("*") if path.name.endswith(".tmp")]
+        assert left == []
+
+    def reasons(self) -> list[str]:
+        """Why edits were refused."""
+        failures = [failure for record in self.pages.values() for failure in record.failures]
+        assert all(failure.remedy for failure in failures)
+        assert all(failure.message.startswith("differs\nnot accepted: ") for failure in failures)
+        return [failure.message.removeprefix("differs\nnot accepted: ") for failure in failures]
+
+
+@pytest.fixture
+def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Books:
+    monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", "1")
+    return Books(tmp_path)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    logger = logging.getLogger("sphinx")
+    logger.addHandler(caplog.handler)
+    before = logger.level, logger.propagate
+    logger.setLevel(logging.INFO)  # which also forgets what was found disabled before
+    logger.propagate = False
+    yield caplog
+    logger.removeHandler(caplog.handler)
+    logger.setLevel(before[0])
+    logger.propagate = before[1]
+
+
+def messages(log: pytest.LogCaptureFixture) -> Sequence[str]:
+    return [record.getMessage() for record in log.records]
+
+
+def test_all_edits_of_a_page_are_written_at_once(
+    books: Books, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    calls = []
+    real = files.replace
+    monkeypatch.setattr(files, "replace", lambda *args: calls.append(args) or real(*args))
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "new", 2: "more"})
+    books.accept()
+    assert len(calls) == 1
+    assert page.read_text() == (
+        f"{FRONT_MATTER}{MD_CELL}\n```{{expect-output}}\nnew\n```\n\n{MD_CELL}\n"
+        "```{expect-output}\nmore\n```\n\nEnd.\n"
+    )
+    assert messages(log) == [f"verified_book: rewrote 2 expected block(s) in {page}"]
+    assert books.reasons() == []
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("utf-8-sig", b"\xef\xbb\xbf" + MD_PAGE.replace("End", "Ëñd").encode()),
+        ("utf-8-sig", MD_PAGE.replace("\n", "\r\n").encode()),
+        ("latin-1", MD_PAGE.replace("End", "Ëñd").encode("latin-1")),
+        ("utf-16", MD_PAGE.encode("utf-16")),
+    ],
+)
+def test_all_else_stays_byte_for_byte(books: Books, encoding: str, text: bytes):
+    books.encoding = encoding
+    page = books.write("page.md", text)
+    books.ask("page.md", {1: "néw"})
+    books.accept()
+    codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(encoding, encoding)
+    assert page.read_bytes() == text.replace("old".encode(codec), "néw".encode(codec))
+
+
+def test_one_edit_that_is_refused_leaves_the_others(books: Books):
+    books.encoding = "latin-1"
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "日本", 2: "more"})
+    books.accept()
+    assert page.read_text() == MD_PAGE.replace("\nEnd", "\n```{expect-output}\nmore\n```\n\nEnd")
+    line = FRONT_MATTER.count("\n") + 5
+    assert books.reasons() == [
+        f"page, line {line}: the output has the character '日', which iso8859-1 cannot write"
+    ]
+
+
+def test_a_write_that_would_change_more_is_refused(books: Books, monkeypatch: pytest.MonkeyPatch):
+    text = f"{RST_PAGE}\nEnd.\n"
+    page = books.write("page.rst", text)
+    write = Rst.new_block
+    monkeypatch.setattr(Rst, "new_block", lambda *args: [*write(*args), "more\n"])
+    books.ask("page.rst", {1: "new", 2: "more"})
+    books.accept()
+    assert page.read_text() == text.replace("old", "new")
+    assert books.reasons() == ["page, line 9: the page would read as another one"]
+
+
+def test_a_page_that_was_saved_meanwhile_keeps_what_was_saved(books: Books):
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "new", 2: "more"})
+    page.write_text("saved")
+    books.accept()
+    assert page.read_text() == "saved"
+    reason = "it has been changed since it was read, and what was saved is kept"
+    assert [text.partition(": ")[2] for text in books.reasons()] == [reason, reason]
+
+
+def test_each_edit_has_one_reason(books: Books):
+    books.encoding = "latin-1"
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "日本", 2: "more"})
+    page.write_text("saved")
+    books.accept()
+    first, second = books.reasons()
+    assert "which iso8859-1 cannot write" in first
+    assert "it has been changed since it was read" in second
+
+
+def test_a_cell_may_load_its_code_from_beside_its_page(books: Books):
+    books.write("code.py", "1")
+    text = MD_PAGE.replace("\n1\n", "\n:load: code.py\n")
+    page = books.write("page.md", text)
+    record = books.record("page.md")
+    spans = markdown(path=page).spans(text)
+    record.edits.append(edit(spans, 1, "new", source=str(page)))
+    books.accept()
+    assert books.reasons() == []
+    assert page.read_text() == text.replace("old", "new")
+
+
+def test_two_runs_at_once_agree(books: Books, log: pytest.LogCaptureFixture):
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "new"})
+    other = Books(books.folder)
+    other.ask("page.md", {1: "new"})
+    books.accept()
+    written, inode = page.read_text(), page.stat().st_ino
+    other.accept()
+    assert other.reasons() == []
+    assert (page.read_text(), page.stat().st_ino) == (written, inode)
+    assert len(messages(log)) == 1
+
+
+def test_two_runs_at_once_that_differ_lose_nothing(books: Books):
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "one"})
+    other = Books(books.folder)
+    other.ask("page.md", {1: "two"})
+    books.accept()
+    other.accept()
+    assert page.read_text() == MD_PAGE.replace("old", "one")
+    assert len(other.reasons()) == 1
+
+
+def test_a_page_that_has_gone_is_not_written(books: Books):
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "new"})
+    page.unlink()
+    books.accept()
+    assert not page.exists()
+    assert "it has gone since it was read" in books.reasons()[0]
+
+
+def test_a_linked_page_is_written_where_it_is(books: Books):
+    target = books.write("other/target.txt", MD_PAGE)
+    link = books.folder / "page.md"
+    link.symlink_to(target)
+    books.ask("page.md", {1: "new"})
+    books.accept()
+    assert link.is_symlink()
+    assert target.read_text() == MD_PAGE.replace("old", "new")
+
+
+def test_a_dry_run_shows_a_patch(
+    books: Books, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", "dry")
+    page = books.write("page.md", MD_PAGE.replace("\n", "\r\n"))
+    books.ask("page.md", {1: "new", 2: "at 0x7f00000000"})
+    books.accept()
+    assert page.read_bytes().decode() == MD_PAGE.replace("\n", "\r\n")
+    patch = messages(log)
+    assert patch[:2] == [f"--- {page}", f"+++ {page}"]
+    block = ["+```{expect-output}", "+at 0x7f00000000", "+```", "+"]
+    assert [line for line in patch[2:] if line[0] in "-+"] == ["-old", "+new", *block]
+    reason = "this is a dry run"
+    assert [text.partition(": ")[2] for text in books.reasons()] == [reason, reason]
+
+
+def test_what_will_differ_is_warned_of_after_all_is_written(
+    books: Books, log: pytest.LogCaptureFixture
+):
+    books.write("a.md", MD_PAGE.replace("old", "<A at ...>\nx"))
+    books.write("b.md", MD_PAGE)
+    books.ask("a.md", {1: "<A at 0x7f0000000000>\ny", 2: "Wall time: 3 s"})
+    books.ask("b.md", {1: "new"})
+    books.accept()
+    *written, warning = log.records
+    assert [record.levelname for record in written] == ["INFO", "INFO"]
+    # Sphinx puts the place before it, if a build in this process has set up its logging.
+    assert warning.getMessage().endswith(
+        "verified_book: a timing was accepted, and will differ next time: Wall time: 3 s\n"
+        "  Remedy: Write `...` for it, as `accept --twice` does for what moves."
+    )
+    assert (warning.type, warning.subtype) == ("verified_book", "volatile")
+    assert warning.location == f"page:{FRONT_MATTER.count(chr(10)) + 10}"
+
+
+def refusals(books: Books) -> list[str]:
+    books.accept()
+    return [text.partition(": ")[2] for text in books.reasons()]
+
+
+def test_a_page_that_an_extension_rewrites_is_refused(books: Books):
+    page = books.write("page.md", MD_PAGE)
+    books.ask("page.md", {1: "new"})
+    books.record("page.md", as_in_file=False)
+    assert refusals(books) == ["an extension has rewritten the page before it was parsed"]
+    assert page.read_text() == MD_PAGE
+
+
+@pytest.mark.parametrize("name", ["page.ipynb", "page.Rmd"])
+def test_other_formats_are_refused_with_a_way_out(books: Books, name: str):
+    books.write(name, "{}")
+    record = books.record(name)
+    asked = edit(RST.spans(RST_PAGE), 1, "new", source=f"{books.folder / name}:cell 3")
+    record.edits.append(asked)
+    suffix = Path(name).suffix
+    assert refusals(books) == [
+        f"accept writes MyST Markdown and reStructuredText, and this is {suffix}"
+    ]
+    assert "jupytext --to md:myst page" in record.failures[0].remedy
+    assert (books.folder / name).read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("source", "where"),
+    [
+        ("x.py:docstring of x.f", "a docstring"),
+        ("<generated>", "another file"),
+        ("part.txt", "another file"),
+    ],
+)
+def test_what_stands_elsewhere_is_refused(books: Books, source: str, where: str):
+    books.write("page.rst", RST_PAGE)
+    record = books.record("page.rst")
+    record.edits = [edit(RST.spans(RST_PAGE), 1, "new", source=str(books.folder / source))]
+    assert refusals(books) == [f"it stands in {where}, and accept writes pages alone"]
+
+
+def test_a_page_that_a_parser_cannot_read_is_refused(books: Books, monkeypatch: pytest.MonkeyPatch):
+    books.write("page.rst", RST_PAGE)
+    books.ask("page.rst", {1: "new"})
+
+    def fail(self: Rst, text: str) -> None:
+        raise RuntimeError("three libraries down\nmore")
+
+    monkeypatch.setattr(Rst, "spans", fail)
+    assert refusals(books) == [
+        "it could not be read as it was parsed (RuntimeError: three libraries down)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "on"),
+    [
+        ("1", True),
+        ("yes", True),
+        ("dry", True),
+        *((no, False) for no in ("", "0", "No", "off", "false")),
+    ],
+)
+def test_zero_does_not_accept(monkeypatch: pytest.MonkeyPatch, value: str, on: bool):
+    monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", value)
+    monkeypatch.setenv("VERIFIED_BOOK_ACCEPT_TWICE", "1")
+    assert mode.is_on() == mode.is_twice() == on
+    assert mode.is_dry() == (value == "dry")
+
+
+def test_an_edit_of_another_cell_is_refused(books: Books):
+    books.write("page.rst", RST_PAGE)
+    books.ask("page.rst", {2: "new"}, code="other")
+    assert isinstance(books.pages["page"].edits[0], Edit)
+    assert refusals(books) == ["no cell that reads as it was parsed stands there"]

@@ -1,0 +1,213 @@
+"""What a reader sees below a cell, as text that a block can be held against."""
+
+from base64 import b64encode
+
+import pytest
+from nbformat import NotebookNode, v4
+
+from verified_book.outputs.rendered import REQUIRED, Look, Piece, pattern_of, pieces, plain, text_of
+
+PRIORITY = (
+    "application/vnd.jupyter.widget-view+json",
+    "application/javascript",
+    "text/html",
+    "image/svg+xml",
+    "image/png",
+    "text/markdown",
+    "text/latex",
+    "text/plain",
+)
+
+
+def stream(text: str, name: str = "stdout") -> NotebookNode:
+    return v4.new_output("stream", name=name, text=text)
+
+
+def result(metadata: dict[str, object] | None = None, **data: str) -> NotebookNode:
+    named = {name.replace("_", "/"): value for name, value in data.items()}
+    return v4.new_output("execute_result", named, metadata=metadata or {})
+
+
+def error(name: str, message: str, *traceback: str) -> NotebookNode:
+    return v4.new_output("error", ename=name, evalue=message, traceback=list(traceback))
+
+
+def shown(*outputs: NotebookNode, merge: bool = False, removed: str = "") -> list[tuple[str, str]]:
+    look = Look(PRIORITY, merge, frozenset(removed.split()))
+    return [(piece.kind, piece.text) for piece in pieces(list(outputs), look)]
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (stream("a\nb\n"), ("text", "a\nb")),
+        (stream("a log\n", "stderr"), ("stderr", "a log")),
+        (result(text_plain="1"), ("text", "1")),
+        (v4.new_output("display_data", {"text/plain": "2"}), ("text", "2")),
+        (result(text_plain="<b>", text_html="<b>bold</b>"), ("html", "bold")),
+        (
+            result(text_plain="n", text_html="<table><tr><td>1<td>2</table>"),
+            ("table", "1  2"),
+        ),
+        (result(text_plain="A()", text_html="<table></table>"), ("html", "text/html")),
+        (result(text_plain="plot", text_html="<svg><text>a</text></svg>"), ("html", "text/html")),
+        (result(text_plain="x", text_latex=r"$\frac{1}{2}$"), ("latex", r"$\frac{1}{2}$")),
+        (result(text_plain="x", text_markdown="**x**"), ("markdown", "**x**")),
+        (
+            v4.new_output("display_data", {"image/svg+xml": "<svg viewBox='0 0 4 3'/>"}),
+            ("image", "image/svg+xml 4 x 3"),
+        ),
+        (
+            v4.new_output("display_data", {"image/png": b64encode(b"no image").decode()}),
+            ("image", "image/png"),
+        ),
+        (
+            v4.new_output("display_data", {"application/javascript": "f()", "text/plain": "js"}),
+            ("other", "application/javascript"),
+        ),
+        (
+            v4.new_output("display_data", {"application/x-own": "a", "application/y": "b"}),
+            ("other", "application/x-own, application/y"),
+        ),
+    ],
+)
+def test_a_piece_has_its_kind_and_its_text(output, expected):
+    assert shown(output) == [expected]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        stream(""),
+        stream("\n \n"),
+        result(text_plain="  "),
+        v4.new_output("display_data", {}),
+        NotebookNode(output_type="update_display_data", data={"text/plain": "1"}),
+    ],
+)
+def test_what_shows_nothing_is_no_piece(output):
+    assert shown(output) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (error("ValueError", "no", "----\nValueError", "", "ValueError: no"), "ValueError: no"),
+        (error("AssertionError", "", "Traceback ...", "AssertionError: "), "AssertionError:"),
+        (error("ValueError", "a\nb", "Traceback", "ValueError: a\nb"), "ValueError: a\nb"),
+        (error("E", "x", "Traceback", "E: x\na note"), "E: x"),
+        (error("E", "\x1b[31mred\x1b[0m", "\x1b[1mE\x1b[0m: red"), "E: red"),
+        (error("E", "a kernel without tracebacks"), "E: a kernel without tracebacks"),
+        # The message names a file that the page does not show.
+        (
+            error(
+                "SyntaxError",
+                "invalid syntax (123.py, line 1)",
+                "  Cell In[1], line 1\n    x y\n      ^\nSyntaxError: invalid syntax\n",
+            ),
+            "SyntaxError: invalid syntax",
+        ),
+    ],
+)
+def test_a_traceback_is_checked_by_its_end(output, text):
+    assert shown(output) == [("traceback", text)]
+
+
+def test_pieces_stand_in_the_order_of_the_page():
+    outputs = [stream("a\n"), result(text_plain="1"), stream("b", "stderr"), stream("c")]
+    assert shown(*outputs) == [("text", "a"), ("text", "1"), ("stderr", "b"), ("text", "c")]
+
+
+def test_streams_that_the_page_merges_are_compared_once():
+    outputs = [stream("a\n"), result(text_plain="1"), stream("b\n"), stream("c", "stderr")]
+    expected = [("text", "a\nb"), ("text", "1"), ("stderr", "c")]
+    assert shown(*outputs, merge=True) == expected
+    assert outputs[0].text == "a\n"  # the notebook stays as it ran
+
+
+def test_a_line_that_was_written_over_is_not_seen_where_the_page_merges():
+    assert shown(stream("10 %\r100 %\n"), merge=True) == [("text", "100 %")]
+    assert shown(stream("10 %\r100 %\n")) == [("text", "10 %\n100 %")]
+
+
+@pytest.mark.parametrize(
+    ("removed", "kinds"),
+    [
+        ("outputs", []),
+        ("stdout", ["stderr", "text"]),
+        ("stderr", ["text", "text"]),
+        ("stdout stderr", ["text"]),
+    ],
+)
+@pytest.mark.parametrize("merge", [False, True])
+def test_what_the_page_leaves_out_is_not_compared(removed, kinds, merge):
+    outputs = [stream("a"), stream("b", "stderr"), result(text_plain="1")]
+    assert [kind for kind, _ in shown(*outputs, merge=merge, removed=removed)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a", "a"),
+        ("\n\n  a\n\n b \n\n", "  a\n\n b "),
+        ("a\r\nb", "a\nb"),
+        ("a\rb", "a\nb"),
+        ("a\tb\n\tc", "a       b\n        c"),
+        ("a\u2028b\u2029c\x85d\x0be\x0cf", "a\nb\nc\nd\ne\nf"),
+        ("ab\bc", "ab␈c"),
+        ("\x00\x07\x1b\x7f", "␀␇␛␡"),
+        ("\x1b[1;31mred\x1b[0m \x1b[38:5:1mx\x1b[K", "red x"),
+        ("\x1b[?25lhidden cursor", "␛[?25lhidden cursor"),
+        ("half \ud800 of a pair", "half \ufffd of a pair"),
+        ("\U0001f600 é \u00a0", "\U0001f600 é \u00a0"),
+    ],
+)
+def test_text_is_such_that_a_source_file_can_hold_it(text, expected):
+    assert plain(text) == expected
+    assert plain(plain(text)) == plain(text)
+    plain(text).encode("utf-8")
+
+
+EVIDENCE = {"kind": "equal", "error": 1e-7, "pattern": "equal: ..."}
+
+
+def test_evidence_has_a_pattern_of_its_own():
+    outputs = [stream("a...\n"), result({"evidence": EVIDENCE}, text_plain="equal: 1e-07")]
+    found = pieces(outputs, Look(PRIORITY, False, frozenset()))
+    assert text_of(found) == "a...\nequal: 1e-07"
+    assert pattern_of(found, (), lambda text: text.replace("...", r"\...")) == "a\\...\nequal: ..."
+
+
+@pytest.mark.parametrize("evidence", ["of another library", None, ["a"], {}, {"kind": "equal"}])
+def test_evidence_of_others_is_an_output_like_any_other(evidence):
+    found = pieces(
+        [result({"evidence": evidence}, text_plain="1")], Look(PRIORITY, False, frozenset())
+    )
+    assert found == [Piece("text", "1", None)]
+
+
+@pytest.mark.parametrize("kind", sorted(REQUIRED))
+def test_text_takes_part_without_being_asked(kind):
+    assert Piece(kind, "a").takes_part(())
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("image", "image"), ("image", "digest"), ("html", "html"), ("stderr", "stderr")],
+)
+def test_the_rest_takes_part_where_a_block_asks(kind, words):
+    assert not Piece(kind, "a").takes_part(("exact",))
+    assert Piece(kind, "a").takes_part((words,))
+    assert Piece(kind, "a").takes_part(("exact", words))
+
+
+def test_what_nobody_can_write_down_takes_no_part():
+    words = ("exact", "image", "digest", "html", "stderr")
+    assert not Piece("other", "application/javascript").takes_part(words)
+
+
+def test_the_text_of_a_block_has_what_takes_part():
+    found = [Piece("text", "1"), Piece("stderr", "a log"), Piece("table", "2  3")]
+    assert text_of(found) == "1\n2  3"
+    assert text_of(found, ("stderr",)) == "1\na log\n2  3"
+    assert text_of([]) == ""

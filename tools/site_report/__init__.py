@@ -1,0 +1,1 @@
+"""What the built site costs its readers, and what its search must answer."""
