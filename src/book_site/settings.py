@@ -2,7 +2,7 @@
 
 from verified_book.settings import Setting, register
 
-__all__ = ["API", "LEFT_OUT", "LIVE", "NOTEBOOKS", "PAGE_NUMBERS", "SEARCH", "SYMBOLS", "register"]
+__all__ = ["LEFT_OUT", "LIVE", "NOTEBOOKS", "PAGE_NUMBERS", "SEARCH", "SYMBOLS", "register"]
 
 NOTEBOOKS = (
     Setting(
@@ -61,17 +61,6 @@ SEARCH = (
         (list, tuple),
         "",
         "Beginnings of the addresses of pages that gather what others tell: they come after those.",
-    ),
-)
-
-API = (
-    Setting(
-        "book_site_api",
-        [],
-        (list, tuple),
-        "html",
-        "Pages that describe objects with autodoc: the site lists them there, and each object has "
-        "a page of its own.",
     ),
 )
 

@@ -69,11 +69,11 @@ def pages(html: Path) -> dict[str, BeautifulSoup]:
 
 @pytest.fixture(scope="session")
 def different(pages: dict[str, BeautifulSoup]) -> list[str]:
-    """The pages that a browser visits: of an API's objects, which are made alike, some.
+    """The pages that a browser visits: of those with a module's source, which are alike, some.
 
     They are the longest and every tenth.
     """
-    alike = [name for name, soup in pages.items() if soup.select_one("p.api-place")]
+    alike = [name for name in pages if name.startswith("_modules/")]
     alike.sort(key=lambda name: len(str(pages[name])), reverse=True)
     return [name for name in pages if name not in set(alike) - set(alike[::10])]
 

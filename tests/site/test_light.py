@@ -79,7 +79,9 @@ def test_the_site_is_small(html):
 
 def test_each_page_says_what_it_is_about(pages):
     said = {}
-    for name, soup in pages.items():
+    written = [name for name in pages if not name.startswith(("_modules/", "genindex", "search"))]
+    for name in written:
+        soup = pages[name]
         description = soup.select_one("meta[name=description]")
         preview = soup.select_one('meta[property="og:description"]')
         assert description is not None, name

@@ -1,9 +1,9 @@
 """What readers ask the search for, and the place that must come first."""
 
 
-def api(name: str) -> str:
-    """The place of a layer, on its page."""
-    return f"reference/transformer_layers.{name}.html#transformer_layers.{name}"
+def api(room: str, name: str) -> str:
+    """The place of a layer, on the page of its room."""
+    return f"reference/api_{room}.html#transformer_layers.{name}"
 
 
 # Each question with the page and the section, claim or name that answers it.
@@ -17,7 +17,7 @@ QUESTIONS = {
     "Claim B130": "reference/published_bugs.html#claim-b130",
     "b130": "reference/published_bugs.html#claim-b130",
     "ε": "normalization/layer_normalization.html#where-stands",
-    "RMSNorm": api("RMSNorm"),
+    "RMSNorm": api("layers", "RMSNorm"),
     "LayerNorm": "normalization/layer_normalization.html",
     "softmax temperature": "reference/glossary.html#term-temperature",
     "top-p": "reference/glossary.html#term-nucleus",
@@ -27,7 +27,7 @@ QUESTIONS = {
     "dropout": "normalization/dropout.html",
     "unbiased variance": "reference/published_bugs.html#a-running-variance-a-quarter-too-small",
     "multi-head attention": "attention/multi_head_attention.html",
-    "multihead": api("MultiHeadAttention"),
+    "multihead": api("attention", "MultiHeadAttention"),
     "number of parameters": "gpt2/model_design.html#where-the-parameters-sit",
     "residual scaling": "feed_forward/residual_connections.html#what-gpt-2-does",
     "initialization": "feed_forward/residual_connections.html",
@@ -42,9 +42,9 @@ QUESTIONS = {
     "lasso": "normalization/penalties.html",
     "encoder layer": "transformers/encoder_layer.html",
     "loss shifted": "gpt2/model_design.html#the-loss-that-looks-like-success",
-    "tanh gelu": api("gelu_tanh"),
+    "tanh gelu": api("layers", "gelu_tanh"),
     "nanoGPT gelu bug": "gpt2/equality.html#a-bug-leaves-the-noise",
-    "scaled_dot_product_attention": api("scaled_dot_product_attention"),
+    "scaled_dot_product_attention": api("attention", "scaled_dot_product_attention"),
     "int8": "reference/speed.html#ready-for-inference",
     "how to read a proof": "how_to_read.html#proofs-are-folded",
     "attention complexity": "attention/scaled_dot_product_attention.html",

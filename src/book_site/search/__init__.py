@@ -26,7 +26,6 @@ def leave_out_the_usual_index(app: "Sphinx", env: "BuildEnvironment") -> None:
 
 def write_data(app: "Sphinx", exception: Exception | None) -> None:
     """Writes what the search looks into."""
-    from book_site.made_pages import pages_of_objects
     from book_site.search.entries import entries_of_claims, entries_of_page
     from verified_book.regular import text_of_site
     from verified_book.toc_order import reading_order
@@ -35,16 +34,11 @@ def write_data(app: "Sphinx", exception: Exception | None) -> None:
         return
     site = Path(app.outdir)
     pages, entries = [], []
-    for name in [*reading_order(app.env), *pages_of_objects(app.env)]:
+    for name in reading_order(app.env):
         file = site / app.builder.get_target_uri(name)
         if file.is_file():
-            found = entries_of_page(text_of_site(file))
-            if name in app.env.titles:
-                title = app.env.titles[name].astext()
-            else:  # its name stands twice, as the title and with what is said of it
-                title = found.pop(0)[2]
-            pages.append([file.relative_to(site).as_posix(), title])
-            entries += [[len(pages) - 1, *entry] for entry in found]
+            pages.append([file.relative_to(site).as_posix(), app.env.titles[name].astext()])
+            entries += [[len(pages) - 1, *entry] for entry in entries_of_page(text_of_site(file))]
     claims = site / "claims.json"
     if claims.is_file():
         published = json.loads(text_of_site(claims))["claims"]

@@ -43,6 +43,8 @@ def entries_of_page(page: str) -> list[Entry]:
         return []
     text = article[1]
     starts = list(_START.finditer(text))
+    if not starts:  # Sphinx's own index
+        return []
     ends = [start.start() for start in starts[1:]] + [len(text)]
     found = []
     for start, end in zip(starts, ends, strict=True):

@@ -70,7 +70,7 @@ def scaled_dot_product_attention(
     mask: Bool[Tensor, "..."] | None = None,
     dropout_p: float = 0.0,
 ) -> Float[Tensor, "... q_seq d_v"]:
-    r"""Scaled dot-product attention, eq. 1 of https://arxiv.org/abs/1706.03762.
+    r"""Scaled dot-product attention, equation 1 of https://arxiv.org/abs/1706.03762.
 
     .. math::
         \mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V

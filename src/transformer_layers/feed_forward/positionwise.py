@@ -16,7 +16,7 @@ from transformer_layers.validation import (
 
 
 class PositionwiseFeedForward(nn.Module):
-    r"""Position-wise feed-forward network, eq. 2 of https://arxiv.org/abs/1706.03762.
+    r"""Position-wise feed-forward network, equation 2 of https://arxiv.org/abs/1706.03762.
 
     .. math::
         \mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2

@@ -15,7 +15,7 @@ from transformer_layers.validation import (
 
 
 class LayerNorm(nn.Module):
-    r"""Layer normalization, eq. 4 of https://arxiv.org/abs/1607.06450.
+    r"""Layer normalization, equation 4 of https://arxiv.org/abs/1607.06450.
 
     .. math::
         y = \gamma \odot \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} + \beta

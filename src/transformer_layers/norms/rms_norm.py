@@ -15,7 +15,7 @@ from transformer_layers.validation import (
 
 
 class RMSNorm(nn.Module):
-    r"""Root mean square layer normalization, eq. 4 of https://arxiv.org/abs/1910.07467.
+    r"""Root mean square layer normalization, equation 4 of https://arxiv.org/abs/1910.07467.
 
     .. math::
         y = \gamma \odot \frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}}
