@@ -3,7 +3,7 @@
 MathJax comes from the PyPI package sphinx-mathjax-offline instead of a public server. Used as an
 extension, that package would copy 24 MB; the pages need a tenth of it. A `mathjax_path` that the
 configuration names is left as it is, and so are other renderers of maths: with
-`book_site.light` the pages need none.
+`book_site.postprocess` the pages need none.
 """
 
 import re
@@ -37,7 +37,7 @@ Licensed under the Apache License, Version 2.0, https://www.apache.org/licenses/
 
 def point_to_mathjax(app: "Sphinx", config: "Config") -> None:
     """Makes the pages load the site's own MathJax, unless the author has chosen one."""
-    renders_elsewhere = "book_site.light" in config.extensions
+    renders_elsewhere = "book_site.postprocess" in config.extensions
     if config.mathjax_path == mathjax.MATHJAX_URL and not renders_elsewhere:
         mathjax_files()  # says what is missing before anything is built
         config.mathjax_path = _MATHJAX

@@ -13,7 +13,7 @@ from tests.verified_book.books import sphinx_build
 pytestmark = pytest.mark.xdist_group("light")
 
 CONF = (
-    'extensions = ["book_site.found", "book_site.accessible", "book_site.search"]\n'
+    'extensions = ["book_site.found", "book_site.postprocess", "book_site.search"]\n'
     'html_theme = "sphinx_book_theme"\nproject = "A book"\n'
 )
 PAGES = {
