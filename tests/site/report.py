@@ -3,7 +3,7 @@
 It runs as python -m tests.site.report.
 
 Four pages: the first, the longest chapter, all claims, and the API. Between two marks README shows
-what was printed last; the budgets stand in `test_report.py` and `test_light.py`.
+what was printed last; the budgets stand in `test_report.py` and `test_page_weight.py`.
 """
 
 import os
