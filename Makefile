@@ -27,9 +27,11 @@ book: $(VENV)/installed ## build the site into book/_build/html
 	@echo "== Building the book: every cell runs, every output and every claim is checked"
 	$(BIN)/jupyter-book build book/ $(STRICT)
 
-pdf: $(VENV)/installed ## print the built book into one PDF, which its first page then offers (FOLDS=1: with proofs, twice as long)
-	@echo "== Printing the book: two minutes"
-	$(BIN)/python -m book_site pdf book/_build/html $(if $(FOLDS),,--brief)
+pdf: $(VENV)/installed ## print the book into one PDF, which the site then offers (FOLDS=1: with proofs, twice as long)
+	@echo "== Printing the book: three minutes; cells that have run run no more"
+	$(BIN)/jupyter-book config sphinx book/
+	$(BIN)/sphinx-build -q -b singlehtml -d book/_build/pdf/.doctrees book book/_build/pdf
+	$(BIN)/python -m book_site pdf book/_build/pdf/index.html book/_build/html/book.pdf $(if $(FOLDS),,--brief)
 
 serve: $(VENV)/installed ## show the book in a browser; build what changes, and reload the page
 	$(BIN)/jupyter-book config sphinx book/

@@ -15,9 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from book_site.notebooks import lay_out
 
             return lay_out.lay_out(options.book, options.target)
-        from book_site.paper import printing
+        from book_site.printing import pdf
 
-        return printing.print_book(options.site, options.out, not options.brief)
+        return pdf.print_book(options.page, options.target, not options.brief)
     except CommandError as error:
         print(f"book_site: {error}", file=sys.stderr)
         return 2
@@ -28,12 +28,10 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m book_site", description="Makes more of a site that was built."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    pdf = commands.add_parser("pdf", help="print a built book into one PDF")
+    pdf = commands.add_parser("pdf", help="print the book into one PDF")
+    pdf.add_argument("page", type=_path, metavar="PAGE", help="what `singlehtml` has written")
     pdf.add_argument(
-        "site", type=_path, metavar="SITE", help="the folder of its pages, book/_build/html"
-    )
-    pdf.add_argument(
-        "--out", type=_path, metavar="FILE", help="default: book.pdf in SITE, offered there"
+        "target", type=_path, metavar="FILE", help="the PDF; the site that it lies in offers it"
     )
     pdf.add_argument(
         "--brief", action="store_true", help="leave out what pages fold: proofs, lists, whole files"

@@ -17,12 +17,18 @@ PALETTE = ("#0b84c4", "#d9730d", "#1f9e77", "#c266a7", "#b59a00", "#8a8a8a")
 
 _REPLACED = {
     r"<metadata>.*?</metadata>": "",
+    r"<!--.*?-->": "",
+    r">\s+<": "><",
+    r'<g id="[A-Za-z][\w.]*_\d+">': "<g>",  # the same in each figure of a page
     r"<style.*?</style>": "",  # it would hold for the whole page; the book's stylesheet has it
     r"#000000": "currentColor",
     r"fill: #ffffff": "fill: var(--pst-color-background, transparent)",
     r'(<svg[^>]*?) width="[^"]*"': r"\1",
     r'(<svg[^>]*?) height="[^"]*"': r"\1",
 }
+# Places and sizes; words and addresses have numbers as well, and keep them.
+_MEASURES = re.compile(r' (?:d|height|points|style|width|[cxy][xy12]?)="[^"]*"')
+_BEYOND = re.compile(r"(\d\.\d{2})\d+")  # a hundredth of a point is less than a screen shows
 
 
 def show(figure: Figure, alt: str) -> HTML:
@@ -54,6 +60,7 @@ def show(figure: Figure, alt: str) -> HTML:
         svg = svg.replace(color, f"var(--figure-{number}, {color})")
     for pattern, replacement in _REPLACED.items():
         svg = re.sub(pattern, replacement, svg, flags=re.DOTALL)
+    svg = _MEASURES.sub(lambda measures: _BEYOND.sub(r"\1", measures[0]), svg)
     label = html.escape(" ".join(alt.split()), quote=True)
     role = "group" if "<a " in svg else "img"  # nothing in an image could be followed
     svg = svg.replace("<svg", f'<svg role="{role}" aria-label="{label}"', 1)
@@ -65,7 +72,7 @@ def live(still: HTML, name: str, /, digits: int = 6, **data: Any) -> HTML:
 
     Args:
         still: What `show` made. It stays in print, in notebooks, and where no script runs.
-        name: The figure's name in the option `book_site_live`.
+        name: The figure's name in the option `book_site_interactive`.
         digits: Significant digits that are kept of each float in `data`.
         data: What the figure is made from: numbers, texts, lists, arrays and tensors.
 

@@ -2,7 +2,7 @@
 
 from verified_book.settings import Setting, register
 
-__all__ = ["LEFT_OUT", "LIVE", "NOTEBOOKS", "PAGE_NUMBERS", "SEARCH", "SYMBOLS", "register"]
+__all__ = ["INTERACTIVE", "LEFT_OUT", "NOTEBOOKS", "PAGE_NUMBERS", "SEARCH", "SYMBOLS", "register"]
 
 NOTEBOOKS = (
     Setting(
@@ -75,9 +75,9 @@ LEFT_OUT = (
     ),
 )
 
-LIVE = (
+INTERACTIVE = (
     Setting(
-        "book_site_live",
+        "book_site_interactive",
         {},
         (dict,),
         "html",
@@ -85,7 +85,7 @@ LIVE = (
         "folder, in the order in which they are loaded.",
     ),
     Setting(
-        "book_site_live_inline",
+        "book_site_interactive_inline",
         50_000,
         (int,),
         "html",

@@ -12,7 +12,7 @@ CONF = """
 import sys
 from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "code"))
-extensions = ["sphinx.ext.autodoc", "book_site.accessible", "book_site.search"]
+extensions = ["sphinx.ext.autodoc", "book_site.postprocess", "book_site.search"]
 html_theme = "sphinx_book_theme"
 exclude_patterns = ["code"]
 """

@@ -31,7 +31,7 @@ from transformer_layers.tokenizers.byte_pairs import train
 
 pytestmark = pytest.mark.xdist_group("site")
 
-SHARED = ROOT / "src" / "book_site" / "live" / "static" / "book_site_live.js"
+SHARED = ROOT / "src" / "book_site" / "interactive" / "static" / "book_site_interactive.js"
 OWN = ROOT / "book" / "_static" / "live"
 INPUTS = 200
 

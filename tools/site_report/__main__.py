@@ -1,7 +1,7 @@
 """`python -m tools.site_report`: prints what the built site costs its readers, also into README.
 
 Four pages: the first, the longest chapter, all claims, and the API. Between two marks README shows
-what was printed last; the budgets stand in `tests/site/test_report.py` and `test_light.py`.
+what was printed last; the budgets stand in `tests/site/test_report.py` and `test_page_weight.py`.
 """
 
 import os

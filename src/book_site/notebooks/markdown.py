@@ -1,300 +1,236 @@
 """Writes the prose of a page as the Markdown that JupyterLab knows.
 
-JupyterLab has no directives and no roles. The prose is therefore taken from the resolved doctree,
-in which they have become text and references, whether the page was MyST or reStructuredText.
+JupyterLab has no directives and no roles. The prose is therefore taken from the page's HTML, in
+which they have become text and links. It is brought into elements that Markdown has, and the
+package markdownify writes these.
 """
 
 import html
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from functools import singledispatch
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
 
-from docutils import nodes
-from sphinx.locale import admonitionlabels
+from bs4 import BeautifulSoup, Tag
+from markdownify import MarkdownConverter
 
-from book_site.notebooks.markdown_inline import Page, inline, text_in
-from verified_book.outputs.cells import is_cell
+LIST = "References"
+"""The heading of the works that a notebook cites."""
 
-Block = str | nodes.container
-"""A block of Markdown, or the container of a code cell."""
+# Signs for private use: where a cell stands, and where the next cell of prose begins.
+_CELL = "\ue000"
+_NEW = "\ue001"
+_PLACE = re.compile(rf"{_CELL}(\d+){_CELL}")
+_SPLIT = re.compile(rf"\s*(?:{_CELL}(\d+){_CELL}|{_NEW})\s*")
 
-_LANGUAGES = {"default": "", "none": "", "ipython": "python", "ipython3": "python"}
+# An underscore inside a word is plain text in JupyterLab, and `d_model` reads better as it is.
+_SPECIAL = re.compile(r"[\\`*$~]|(?<![^\W_])_|_(?![^\W_])|\](?=\()|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
+# JupyterLab looks for maths before and after it undoes the escapes, but not across elements.
+_ENTITIES = {"<": "&lt;", "&": "&amp;", "$": r"<span>\$</span>"}
 _STARTS_A_BLOCK = re.compile(r"^(\d*)(?=[.)] |[-+] |#+ |>)")
+_DELIMITERS = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]", re.DOTALL)
+_ADDRESS = re.compile(r"https?://[^\s,]+[^\s,.]")
+_FOLDS = ["dropdown", "toggle"]
+_OPTIONS: dict[str, Any] = {
+    "bullets": "-",
+    "heading_style": "atx",
+    "newline_style": "backslash",
+    "sub_symbol": "<sub>",
+    "sup_symbol": "<sup>",
+}
 
 
-def flow(content: Iterable[nodes.Node], page: Page) -> Iterator[Block]:
-    """The Markdown of neighbouring nodes, block by block, with the code cells in their places."""
-    run = ""
-    for child in content:
-        if isinstance(child, nodes.Text | nodes.Inline):
-            run += inline(child, page)
-        else:
-            yield from _as_paragraph(run)
-            run = ""
-            yield from blocks(child, page)
-    yield from _as_paragraph(run)
+@dataclass(frozen=True)
+class CodeCell:
+    """The place of a code cell.
+
+    Attributes:
+        index: Its place in the notebook that ran.
+        folded: Whether it is part of a solution, or of anything else, that the page folds.
+    """
+
+    index: int
+    folded: bool = False
 
 
-@singledispatch
-def blocks(node: object, page: Page) -> Iterator[Block]:
-    """The Markdown of a block element."""
-    if isinstance(node, nodes.Element):
-        yield from flow(node.children, page)
+def parts(body: str, indexes: Sequence[int] = (), url: str = "") -> Iterator[str | CodeCell]:
+    """The cells of a page: its prose as Markdown, and the places of code.
+
+    Args:
+        body: The page's HTML, in which formulas are TeX.
+        indexes: The place in the notebook of each code cell that the page shows.
+        url: The page's address; where it is empty, links within the site become text.
+    """
+    soup = BeautifulSoup(body, "html.parser")
+    shown = soup.select("div.cell")
+    cells = {
+        index: CodeCell(index, cell.find_parent(class_=_FOLDS) is not None)
+        for index, cell in zip(indexes, shown, strict=True)
+    }
+    for index, cell in zip(indexes, shown, strict=True):
+        place = soup.new_tag("p")
+        place.string = f"{_CELL}{index}{_CELL}"
+        cell.replace_with(place, *cell.select("figcaption"))
+    _simplify(soup)
+    works = _resolve_links(soup, url)
+    pieces = _SPLIT.split(_Writer(**_OPTIONS).convert_soup(soup) + _works(works))
+    for number, text in enumerate(pieces):
+        if number % 2 and text:
+            yield cells[int(text)]
+        elif text and text.strip():
+            yield text.strip()
 
 
-def _as_paragraph(text: str) -> Iterator[Block]:
-    if text.strip():
-        yield _STARTS_A_BLOCK.sub(r"\1\\", text.strip())
+def _resolve_links(soup: BeautifulSoup, url: str) -> set[str]:
+    """Makes addresses absolute, and links without one text; returns the works that are cited."""
+    works = set()
+    for image in soup.select("img[src]"):
+        image["src"] = urljoin(url, str(image["src"]))
+        if not _is_absolute(image["src"]):
+            image.replace_with(f"[{image.get('alt', '')}]")
+    for link in soup.select("a[href]"):
+        cited = str(link.get("title", "")) if link.find_parent(class_="bibtex-citation") else ""
+        works |= {cited} - {""}
+        del link["title"]
+        link["href"] = urljoin(url, str(link["href"]))
+        if not _is_absolute(link["href"]):
+            if cited:
+                link["href"] = f"#{LIST}"
+            else:
+                link.unwrap()
+    return works
 
 
-def _has_cells(node: nodes.Node) -> bool:
-    return any(True for _ in node.findall(is_cell))
+def _is_absolute(address: object) -> bool:
+    return re.match(r"[a-z]+:", str(address)) is not None
 
 
-def _prose(found: Iterable[Block]) -> list[str]:
-    return [block for block in found if isinstance(block, str)]
+def _works(cited: set[str]) -> str:
+    """A heading, and below it the works that a page cites; nothing if it cites none."""
+    if not cited:
+        return ""
+    entries = (_ADDRESS.sub(r"<\g<0>>", work) for work in sorted(cited, key=str.casefold))
+    return f"{_NEW}## {LIST}\n\n" + "\n".join(f"- {entry}" for entry in entries)
 
 
-def _title(node: nodes.Element) -> nodes.title | None:
-    first = node.children[0] if node.children else None
-    return first if isinstance(first, nodes.title) else None
+def _simplify(soup: BeautifulSoup) -> None:
+    """Brings a page into elements that Markdown has."""
+    for tag in soup.select("a.headerlink, .toctree-wrapper, details.claim-proof > summary"):
+        tag.decompose()
+    for proof in soup.select("details.claim-proof"):  # its cells are what a notebook is for
+        proof.name = "div"
+    for number in soup.select("div.math > .eqno"):
+        number.parent["data-number"] = number.get_text().strip("()")  # type: ignore[index]
+        number.decompose()
+    for formula in soup.select("span.math, div.math"):
+        formula.name = "code" if formula.name == "span" else "pre"
+    for head in soup.select(".claim-head"):
+        _name_claim(soup, head)
+    for box in soup.select(".admonition.dropdown, .admonition.toggle"):
+        box.name = "details"
+        box.select_one(".admonition-title").name = "summary"  # type: ignore[union-attr]
+    for title in soup.select(
+        "p.admonition-title, .sidebar-title, .rubric, figcaption .caption-number"
+    ):
+        title.wrap(soup.new_tag("span" if title.name == "span" else "p"))
+        title.name = "strong"
+    for box in soup.select(".claim, div.admonition, aside.sidebar, aside.topic"):
+        if not _PLACE.search(box.get_text()):  # no code cell can be quoted
+            box.name = "blockquote"
 
 
-def _label(node: nodes.Element, page: Page) -> str:
-    return next((page.labels[i] for i in node["ids"] if i in page.labels), "")
-
-
-@blocks.register(nodes.Invisible)
-@blocks.register(nodes.system_message)
-@blocks.register(nodes.meta)
-def _nothing(node: nodes.Element, page: Page) -> Iterator[Block]:
-    yield from ()
-
-
-@blocks.register
-def _paragraph(node: nodes.TextElement, page: Page) -> Iterator[Block]:
-    yield from _as_paragraph(text_in(node, page))
-
-
-@blocks.register
-def _rubric(node: nodes.rubric, page: Page) -> Iterator[Block]:
-    yield f"**{text_in(node, page).strip()}**"
-
-
-@blocks.register
-def _section(node: nodes.section, page: Page) -> Iterator[Block]:
-    title = _title(node)
-    if title is None:
-        yield from flow(node.children, page)
-        return
-    yield f"{'#' * page.level} {text_in(title, page).strip()}"
-    yield from flow(node.children[1:], replace(page, level=min(page.level + 1, 6)))
-
-
-@blocks.register
-def _literal_block(node: nodes.literal_block, page: Page) -> Iterator[Block]:
-    language = node.get("language", "")
-    yield _fenced(node.astext(), _LANGUAGES.get(language, language))
-
-
-@blocks.register
-def _doctest_block(node: nodes.doctest_block, page: Page) -> Iterator[Block]:
-    yield _fenced(node.astext(), "python")
-
-
-def _fenced(text: str, language: str) -> str:
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
-
-
-@blocks.register
-def _math_block(node: nodes.math_block, page: Page) -> Iterator[Block]:
-    if node.get("nowrap"):
-        yield node.astext().strip()
-        return
-    # Sphinx aligns the lines of an equation, and equations with a blank line between them.
-    parts = [part.strip() for part in re.split(r"\n\s*\n", node.astext()) if part.strip()]
-    parts = [
-        rf"\begin{{split}}{part}\end{{split}}"
-        if r"\\" in part and not part.startswith(r"\begin{")
-        else part
-        for part in parts
-    ]
-    latex = " \\\\\n".join(parts)
-    if len(parts) > 1:
-        latex = f"\\begin{{aligned}}\n{latex}\n\\end{{aligned}}"
-    tag = rf" \tag{{{node['number']}}}" if node.get("label") and node.get("number") else ""
-    yield f"$$\n{latex}{tag}\n$$"
-
-
-@blocks.register
-def _transition(node: nodes.transition, page: Page) -> Iterator[Block]:
-    yield "---"
-
-
-@blocks.register
-def _line_block(node: nodes.line_block, page: Page) -> Iterator[Block]:
-    yield "\\\n".join(text_in(line, page) for line in node.findall(nodes.line))
-
-
-@blocks.register
-def _bullet_list(node: nodes.bullet_list, page: Page) -> Iterator[Block]:
-    yield from _list(node, ["- " for _ in node.children], page)
-
-
-@blocks.register
-def _enumerated_list(node: nodes.enumerated_list, page: Page) -> Iterator[Block]:
-    first = int(node.get("start", 1))
-    yield from _list(node, [f"{first + i}. " for i in range(len(node.children))], page)
-
-
-def _list(node: nodes.Element, markers: list[str], page: Page) -> Iterator[Block]:
-    if _has_cells(node):
-        yield from flow(node.children, page)
-        return
-    nested = nodes.bullet_list | nodes.enumerated_list
-    tight = all(
-        sum(not isinstance(c, nested) for c in item.children) <= 1 for item in node.children
-    )
-    gap = "\n" if tight else "\n\n"
-    items = [
-        _hanging(marker, gap.join(_prose(blocks(item, page))))
-        for marker, item in zip(markers, node.children, strict=True)
-    ]
-    yield gap.join(items)
-
-
-def _hanging(marker: str, text: str) -> str:
-    lines = text.split("\n")
-    rest = [" " * len(marker) + line if line else "" for line in lines[1:]]
-    return "\n".join([marker + lines[0], *rest])
-
-
-@blocks.register
-def _definition_list(node: nodes.definition_list, page: Page) -> Iterator[Block]:
-    for item in node.children:
-        terms = [text_in(part, page) for part in item.children if isinstance(part, nodes.term)]
-        body = _prose(flow(item.children[len(terms) :], page))
-        yield _hanging("- ", "\n\n".join([f"**{', '.join(terms)}**", *body]))
-
-
-@blocks.register
-def _field(node: nodes.field, page: Page) -> Iterator[Block]:
-    name, body = node.children
-    text = "\n\n".join(_prose(blocks(body, page)))
-    yield _hanging("- ", f"**{text_in(name, page)}:** {text}")
-
-
-@blocks.register
-def _block_quote(node: nodes.block_quote, page: Page) -> Iterator[Block]:
-    content = list(flow(node.children, page))
-    yield from content if _has_cells(node) else [_quoted(_prose(content))]
-
-
-@blocks.register
-def _attribution(node: nodes.attribution, page: Page) -> Iterator[Block]:
-    yield f"— {text_in(node, page)}"
-
-
-def _quoted(parts: list[str]) -> str:
-    # JupyterLab would take the mark of a quoted line for a part of the equation.
-    parts = [" ".join(part.split("\n")) if part.startswith("$$") else part for part in parts]
-    text = "\n\n".join(part for part in parts if part)
-    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
-
-
-@blocks.register(nodes.Admonition)
-@blocks.register(nodes.topic)
-@blocks.register(nodes.sidebar)
-def _admonition(node: nodes.Element, page: Page) -> Iterator[Block]:
-    """Notes, exercises, solutions: quoted, or folded. Cells cannot be quoted."""
-    title = _title(node) or nodes.title("", str(admonitionlabels.get(node.tagname, "")))
-    label = _label(node, page)
-    head = " ".join(f"{label} {text_in(title, page)}".split())
-    body = list(flow([child for child in node.children if child is not title], page))
-    if {"dropdown", "toggle"} & set(node["classes"]):
-        yield from _folded(" ".join(f"{label} {title.astext()}".split()), body)
-    elif _has_cells(node):
-        yield from [f"**{head}**", *body] if head else body
-    else:
-        yield _quoted([f"**{head}**" if head else "", *_prose(body)])
-
-
-def _folded(title: str, body: list[Block]) -> Iterator[Block]:
-    """Folds the prose; what holds the cells folds them."""
-    # Markdown is not read in an HTML block before its first blank line.
-    opening = f"<details><summary>{html.escape(title, quote=False)}</summary>"
-    for is_prose, run in groupby(body, key=lambda block: isinstance(block, str)):
-        neighbors = list(run)
-        if is_prose:
-            yield "\n\n".join([opening, *_prose(neighbors), "</details>"])
-        else:
-            yield from neighbors
-
-
-@blocks.register
-def _container(node: nodes.container, page: Page) -> Iterator[Block]:
-    if is_cell(node):
-        yield node
-        yield from (_numbered(caption, page) for caption in node.findall(nodes.caption))
-    elif "claim" in node["classes"]:
-        yield _claim(node, page)
-    else:
-        yield from flow(node.children, page)
-
-
-def _claim(box: nodes.container, page: Page) -> str:
-    head = [part for part in box.children[0].children[0].children if part.astext().strip()]
-    verdict, name, *note = (text_in(part, page) for part in head)
+def _name_claim(soup: BeautifulSoup, head: Tag) -> None:
+    """Puts a claim's id, note and verdict at the beginning of its statement."""
+    verdict, name, *note = (part.get_text() for part in head.select("span, a") if part.get_text())
     about = f" ({note[-1]})" if note else ""
-    title = f"**Claim {name}{about}: {verdict}.**"
-    statement, *rest = _prose(flow(box.children[1:], page))
-    return _quoted([f"{title} {statement}", *rest])
+    title = soup.new_tag("strong")
+    title.string = f"Claim {name}{about}: {verdict}."
+    following = head.find_next_sibling()
+    head.decompose()
+    if following is not None and following.p is not None:
+        following.p.insert(0, title, " ")
 
 
-@blocks.register
-def _compound(node: nodes.compound, page: Page) -> Iterator[Block]:
-    if "toctree-wrapper" not in node["classes"]:
-        yield from flow(node.children, page)
+class _Writer(MarkdownConverter):
+    """Writes what JupyterLab reads otherwise than other programs."""
+
+    def escape(self, text: str, parent_tags: set[str]) -> str:
+        """Text that Markdown would take for markup."""
+        text = re.sub(r"\s+", " ", text)
+        text = _SPECIAL.sub(lambda sign: _ENTITIES.get(sign[0], f"\\{sign[0]}"), text)
+        return text.replace("|", r"\|") if "table" in parent_tags else text
+
+    def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """A paragraph, whose first sign must not begin a list or a heading."""
+        text = _STARTS_A_BLOCK.sub(r"\1\\", text.strip())
+        if "_inline" in parent_tags and el.find_previous_sibling("p"):  # in the cell of a table
+            text = f"<br>{text}"
+        return str(super().convert_p(el, text, parent_tags))  # type: ignore[misc]
+
+    def convert_hN(self, n: int, el: Tag, text: str, parent_tags: set[str]) -> str:  # noqa: N802
+        """A heading, with which a new cell begins."""
+        return f"\n\n{_NEW}{'#' * n} {text.strip()}\n\n"
+
+    def convert_code(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Code, or a formula."""
+        if "math" not in el.get_attribute_list("class"):
+            text = str(super().convert_code(el, text, parent_tags))  # type: ignore[misc]
+            return text.replace("|", r"\|") if "table" in parent_tags else text
+        tex = " ".join(_tex(el).split())
+        if "table" in parent_tags:
+            tex = tex.replace(r"\|", r"\Vert{}").replace("|", r"\vert{}")
+        return f"${tex}$"
+
+    def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Source with its language, or a displayed formula with its number."""
+        if "math" not in el.get_attribute_list("class"):
+            text = el.get_text().strip("\n")
+            fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
+            return f"\n\n{fence}{_language(el)}\n{text}\n{fence}\n\n"
+        tag = f" \\tag{{{el['data-number']}}}" if el.get("data-number") else ""
+        formula = f"$$\n{_tex(el)}{tag}\n$$"
+        if "blockquote" in parent_tags:  # `>` before a line would be a part of the formula
+            formula = " ".join(formula.split("\n"))
+        return f"\n\n{formula}\n\n"
+
+    def convert_dt(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """A term, as the entry of a list."""
+        return f"\n\n- **{text.strip()}**\n\n"
+
+    def convert_dd(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """What is said of a term, below it."""
+        return "\n\n" + re.sub(r"^(?=.)", "  ", text.strip(), flags=re.MULTILINE) + "\n\n"
+
+    def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Nothing: it is written with what it opens."""
+        return ""
+
+    def convert_details(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """What is folded. A code cell within is folded by itself."""
+        summary = el.find("summary")
+        words = html.escape(" ".join(summary.get_text().split()), quote=False) if summary else ""
+        folded = ""
+        for place, run in enumerate(re.split(rf"({_CELL}\d+{_CELL})", text)):
+            if place % 2:
+                folded += run
+            elif run.strip():
+                # Markdown is not read in an HTML block before its first blank line.
+                opening = f"<details><summary>{words}</summary>"
+                folded += f"\n\n{opening}\n\n{run.strip()}\n\n</details>\n\n"
+        return folded
 
 
-@blocks.register
-def _caption(node: nodes.caption, page: Page) -> Iterator[Block]:
-    yield _numbered(node, page)
+def _tex(el: Tag) -> str:
+    tex = el.get_text().strip()
+    found = _DELIMITERS.fullmatch(tex)
+    return (found[1] or found[2]).strip() if found else tex
 
 
-def _numbered(caption: nodes.TextElement, page: Page) -> str:
-    label = _label(caption.parent, page)
-    head = label if label.endswith(".") else f"{label}:"
-    return f"**{head}** {text_in(caption, page)}" if label else text_in(caption, page)
-
-
-@blocks.register
-def _table(node: nodes.table, page: Page) -> Iterator[Block]:
-    if title := _title(node):
-        yield _numbered(title, page)
-    page = replace(page, in_table=True)
-    rows = [[_table_cell(entry, page) for entry in row.children] for row in node.findall(nodes.row)]
-    width = max(map(len, rows), default=0)
-    if not any(True for _ in node.findall(nodes.thead)):
-        rows.insert(0, [""] * width)
-    rows.insert(1, ["---"] * width)
-    yield "\n".join(f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows)
-
-
-def _table_cell(entry: nodes.Node, page: Page) -> str:
-    return "<br>".join(_prose(blocks(entry, page))).replace("\n", "<br>")
-
-
-@blocks.register(nodes.footnote)
-@blocks.register(nodes.citation)
-def _footnote(node: nodes.Element, page: Page) -> Iterator[Block]:
-    label, *content = node.children
-    mark = label.astext()
-    first, *rest = _prose(flow(content, page)) or [""]
-    mark = f"[{mark}]" if isinstance(node, nodes.citation) else f"<sup>{mark}</sup>"
-    yield "\n\n".join([f"{mark} {first}", *rest])
+def _language(el: Tag) -> str:
+    """What a class says of the language of a source."""
+    box = el.find_parent(class_=re.compile("^highlight-"))
+    names = [name.removeprefix("highlight-") for name in box["class"]] if box else [""]
+    return {"default": "", "none": "", "ipython": "python", "ipython3": "python"}.get(
+        names[0], names[0]
+    )

@@ -7,7 +7,6 @@ import html
 import json
 import re
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -19,9 +18,8 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 
-from book_site.notebooks import executed, pictures, references
-from book_site.notebooks.markdown import Block, flow
-from book_site.notebooks.markdown_inline import Page
+from book_site.notebooks import executed, pictures
+from book_site.notebooks.markdown import CodeCell, parts
 from verified_book.outputs.cells import is_cell
 
 _HIDES_INPUT = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
@@ -55,18 +53,17 @@ def offer(
     target = Path(builder.outdir, "_sources", *name.split("/"))
     target.unlink(missing_ok=True)
     source = executed.path_of(app, pagename)
-    if not any(True for _ in doctree.findall(is_cell)) or not source.is_file():
+    indexes = [cell["cell_index"] for cell in doctree.findall(nodes.container) if is_cell(cell)]
+    if not indexes or not source.is_file():
         return
-    page = _page(builder, pagename)
-    blocks: Iterable[Block] = chain(flow(doctree.children, page), references.listed(doctree, page))
+    address = builder.config.html_baseurl
+    url = urljoin(address, builder.get_target_uri(pagename)) if address else ""
     ran = nbformat.read(source, as_version=4)
     install = installed_by(ran, app.config)
-    if start := app.config.book_site_notebook_start:
-        start = start.replace("{install}", install)
-        if page.url:
-            start += f"\n\nThe page that it was made from: <{page.url}>"
-        blocks = chain([start], blocks)
-    notebook = assemble(ran, blocks, install)
+    start = app.config.book_site_notebook_start.replace("{install}", install)
+    if start and url:
+        start += f"\n\nThe page that it was made from: <{url}>"
+    notebook = assemble(ran, parts(context["body"], indexes, url), start, install)
     target.parent.mkdir(parents=True, exist_ok=True)
     # As `nbformat.write` does it, without its indents, a tenth of the file.
     text = json.dumps(notebook, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -94,18 +91,6 @@ def offer_no_source(
         buttons[:] = [one for one in buttons if one.get("label") != "download-source-button"]
 
 
-def _page(builder: StandaloneHTMLBuilder, pagename: str) -> Page:
-    """What the notebook needs to know of its page."""
-    labels = {
-        anchor: label % ".".join(map(str, number))
-        for kind, label in builder.config.numfig_format.items()
-        for anchor, number in builder.fignumbers.get(kind, {}).items()
-    }
-    address = builder.config.html_baseurl
-    url = urljoin(address, builder.get_target_uri(pagename)) if address else ""
-    return Page(url=url, labels=labels)
-
-
 def _has_menu(builder: StandaloneHTMLBuilder) -> bool:
     """Whether the theme is sphinx-book-theme, or made from it."""
     folders = map(str, builder.theme.get_theme_dirs())  # strings before Sphinx 7.3
@@ -123,45 +108,32 @@ def installed_by(ran: NotebookNode, config: Config) -> str:
     return " ".join(filter(None, [config.book_site_notebook_install, *sorted(more)]))
 
 
-def assemble(ran: NotebookNode, blocks: Iterable[Block], install: str = "") -> NotebookNode:
+def assemble(
+    ran: NotebookNode, page: Iterable[str | CodeCell], start: str = "", install: str = ""
+) -> NotebookNode:
     """The notebook of a page: its prose as Markdown, and every code cell as it ran.
 
     Args:
         ran: The notebook that ran.
-        blocks: The page's prose and the places of its cells.
-        install: What a cell after the first block of prose installs, where it is asked to.
+        page: The page's prose and the places of its cells.
+        start: What the first cell says.
+        install: What the cell after it installs, where it is asked to.
 
     Returns:
         A valid notebook. A cell that the page does not show stands before the next that it does.
     """
     waiting = {i: cell for i, cell in enumerate(ran.cells) if cell.cell_type == "code"}
-    cells: list[NotebookNode] = []
-    prose: list[str] = []
-
-    def end_of_prose() -> None:
-        if prose:
-            cells.append(v4.new_markdown_cell("\n\n".join(prose)))
-            prose.clear()
-
-    def code_up_to(index: float) -> None:
-        for i in [i for i in waiting if i <= index]:
-            cells.append(_code_cell(waiting.pop(i)))
-
-    for number, block in enumerate(blocks):
-        if number == 1 and install:
-            end_of_prose()
-            cells.append(v4.new_code_cell(_INSTALL.format(install)))
-        if isinstance(block, str):
-            if block.startswith("#"):
-                end_of_prose()
-            prose.append(block)
-        else:
-            end_of_prose()
-            code_up_to(block["cell_index"] - 1)
-            folded = _in_dropdown(block)
-            cells.append(_code_cell(waiting.pop(block["cell_index"]), folded))
-    end_of_prose()
-    code_up_to(float("inf"))
+    cells = [v4.new_markdown_cell(start)] if start else []
+    if install:
+        cells.append(v4.new_code_cell(_INSTALL.format(install)))
+    for part in page:
+        if isinstance(part, str):
+            cells.append(v4.new_markdown_cell(part))
+            continue
+        for hidden in [i for i in waiting if i < part.index]:
+            cells.append(_code_cell(waiting.pop(hidden)))
+        cells.append(_code_cell(waiting.pop(part.index), part.folded))
+    cells += map(_code_cell, waiting.values())
 
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number}"
@@ -206,16 +178,6 @@ def offered(output: NotebookNode) -> NotebookNode:
         rest = {key: of for key, of in shown.metadata.items() if key not in _OF_THE_BUILD}
         shown = NotebookNode({**shown, "metadata": NotebookNode(rest)})
     return shown
-
-
-def _in_dropdown(cell: nodes.Node) -> bool:
-    """Whether a cell is part of a solution, or of anything else, that the page folds."""
-    node = cell.parent
-    while node is not None:
-        if {"dropdown", "toggle"} & set(node.get("classes", [])):
-            return True
-        node = node.parent
-    return False
 
 
 def setup(app: Sphinx) -> None:

@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 
 from nbformat import NotebookNode
 
-from book_site.light.markup import shortened
-
 _DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 # What a figure is moved with by the scripts of a page, and by nothing else.
 _MOVED = re.compile(r'(?<=</div>)<script type="application/json">.*?</script>', re.DOTALL)
@@ -57,7 +55,7 @@ def _address(drawing: str) -> str:
     head, rest = drawing[: len("<svg")], drawing[len("<svg") :]
     if "xmlns=" not in rest.partition(">")[0]:
         head += f' xmlns="{_NAMESPACE}"'
-    text = shortened(f'{head} style="{_LOOK}"{rest}')
+    text = f'{head} style="{_LOOK}"{rest}'
     ElementTree.fromstring(text)
     return f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from docutils import nodes
 from nbformat import v4
 
+from book_site.notebooks.markdown import CodeCell
 from book_site.notebooks.offer import assemble, installed_by
 from tests.verified_book import forks
 from tests.verified_book.books import run, sphinx_build
@@ -268,7 +268,7 @@ def test_prose_is_markdown(notebook, name):
         f"> **Claim B{number} (this book): holds.** One and one is $2$.\n>\n"
         "> holds: what its cells assert and print",
         "Before.",
-        f"## A middle\n\n> **Exercise {exercise} (Think)**\n>\n> Why?\n\n"
+        f"## A middle\n\n> **Exercise {exercise}  (Think)**\n>\n> Why?\n\n"
         f"<details><summary>Solution to Exercise {exercise} (Think)</summary>\n\nBecause.\n\n"
         "</details>",
         "## An end",
@@ -330,8 +330,7 @@ def test_the_first_cell_installs_where_it_is_asked_to():
     )
     install = installed_by(ran, settings)
     assert install == "-e . more-1"
-    cell = nodes.container(nb_element="cell_code", cell_index=0)
-    notebook = assemble(ran, ["What to install.", "# One", cell], install)
+    notebook = assemble(ran, ["# One", CodeCell(0)], "What to install.", install)
     assert [cell.source for cell in notebook.cells] == [
         "What to install.",
         "install = False  # True, in the folder that the packages are installed from\n"
@@ -341,10 +340,7 @@ def test_the_first_cell_installs_where_it_is_asked_to():
     ]
 
 
-def test_prose_stays_together_up_to_a_heading_or_a_cell():
-    ran = v4.new_notebook(cells=[v4.new_code_cell("first"), v4.new_code_cell("not shown")])
-    cell = nodes.container(nb_element="cell_code", cell_index=0)
-    notebook = assemble(ran, ["Before.", "More.", "# One", "Text.", cell, "After.", "## Two"])
-    assert [cell.source for cell in notebook.cells] == [
-        *["Before.\n\nMore.", "# One\n\nText.", "first", "After.", "## Two", "not shown"]
-    ]
+def test_a_cell_that_the_page_does_not_show_stands_before_the_next():
+    ran = v4.new_notebook(cells=[v4.new_code_cell(f"{number}") for number in range(3)])
+    notebook = assemble(ran, ["One.", CodeCell(1), "Two."])
+    assert [cell.source for cell in notebook.cells] == ["One.", "0", "1", "Two.", "2"]

@@ -40,8 +40,8 @@ def test_a_figure_is_an_image_of_its_width_that_says_what_it_shows(figure):
 def test_the_image_brings_its_colors_and_letters(figure):
     drawing = drawing_in(with_images(figure))
     assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
-    assert drawing.attrib["style"].startswith("background:#fff;color:#000;font-family:")
-    assert "--pst-color-primary:#" in drawing.attrib["style"]
+    assert drawing.attrib["style"].startswith("background: #fff; color: #000; font-family:")
+    assert "--pst-color-primary: #" in drawing.attrib["style"]
     assert "viewBox" in drawing.attrib
 
 

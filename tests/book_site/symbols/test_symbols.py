@@ -153,7 +153,7 @@ def test_pages_with_symbols_load_the_script_and_others_are_left_alone(site):
 
 
 def test_formulas_are_drawn_with_their_symbols(tmp_path):
-    conf = CONF.replace('symbols"', 'symbols", "book_site.light"')
+    conf = CONF.replace('symbols"', 'symbols", "book_site.postprocess"')
     built = sphinx_build(tmp_path, conf, {"index.md": markdown(CELL, FRAME, TABLE)})
     page = built.pages["index.html"]
     assert page.count('<span class="enclosing symbol symbol-0">') == 2

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from book_site import paper
+from book_site import printing
 from tests.verified_book.books import sphinx_build
 
 pytestmark = pytest.mark.xdist_group("light")
@@ -14,20 +14,20 @@ PAGES = {"index.rst": "Index\n=====\n\n.. toctree::\n\n   sub/page\n", "sub/page
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    conf = 'extensions = ["book_site.paper"]\nhtml_theme = "sphinx_book_theme"\n'
-    return sphinx_build(tmp_path_factory.mktemp("paper"), conf, PAGES).site
+    conf = 'extensions = ["book_site.printing"]\nhtml_theme = "sphinx_book_theme"\n'
+    return sphinx_build(tmp_path_factory.mktemp("print"), conf, PAGES).site
 
 
 @pytest.mark.parametrize("name", ["index.html", "sub/page.html"])
 def test_each_page_has_the_style_and_the_script(site, name):
     page = site.joinpath(name).read_text()
-    assert re.search(r'<link[^>]*href="[./]*_static/book_site_paper\.css', page)
+    assert re.search(r'<link[^>]*href="[./]*_static/book_site_print\.css', page)
     assert page.count('addEventListener("beforeprint"') == 1
-    assert site.joinpath("_static", paper.STYLE.name).is_file()
+    assert site.joinpath("_static", printing.STYLE.name).is_file()
 
 
 def test_the_style_concerns_paper_alone():
-    style = re.sub(r"/\*.*?\*/", "", paper.STYLE.read_text(), flags=re.DOTALL).strip()
+    style = re.sub(r"/\*.*?\*/", "", printing.STYLE.read_text(), flags=re.DOTALL).strip()
     assert style.startswith("@media print {")
     depths = [0]
     for sign in re.findall(r"[{}]", style):

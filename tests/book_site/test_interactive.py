@@ -5,16 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from book_site.live import set_apart
+from book_site.interactive import set_apart
 from tests.verified_book.books import sphinx_build
 
 pytestmark = pytest.mark.xdist_group("light")
 
 CONF = """\
-extensions = ["book_site.live"]
+extensions = ["book_site.interactive"]
 html_static_path = ["own"]
 html_js_files = ["dice.js", "everywhere.js"]
-book_site_live = {"dice": ["chance.js", "dice.js"], "coin": ["chance.js", "coin.js"]}
+book_site_interactive = {"dice": ["chance.js", "dice.js"], "coin": ["chance.js", "coin.js"]}
 """
 FIGURE = '.. raw:: html\n\n   <div class="live-figure" data-live="{name}"></div>\n\n'
 PAGES = {
@@ -28,7 +28,7 @@ PAGES = {
 def scripts(page):
     """The scripts of figures that a page loads, and one that is the author's own."""
     names = re.findall(r'<script([^>]*) src="_static/([^"?]*)', page.read_text())
-    own = ("book_site_live.js", "chance.js", "dice.js", "coin.js", "everywhere.js")
+    own = ("book_site_interactive.js", "chance.js", "dice.js", "coin.js", "everywhere.js")
     assert all("defer" in rest for rest, name in names if name in own[:-1])
     return [name for _, name in names if name in own]
 
@@ -38,10 +38,10 @@ def test_a_page_loads_the_scripts_of_its_figures(tmp_path):
     found = {name: scripts(build.site / f"{name}.html") for name in ("index", "one", "both")}
     assert found == {
         "index": ["everywhere.js"],
-        "one": ["book_site_live.js", "chance.js", "dice.js", "everywhere.js"],
-        "both": ["book_site_live.js", "chance.js", "coin.js", "dice.js", "everywhere.js"],
+        "one": ["book_site_interactive.js", "chance.js", "dice.js", "everywhere.js"],
+        "both": ["book_site_interactive.js", "chance.js", "coin.js", "dice.js", "everywhere.js"],
     }
-    assert build.site.joinpath("_static/book_site_live.js").is_file()
+    assert build.site.joinpath("_static/book_site_interactive.js").is_file()
 
 
 def test_a_figure_that_nothing_draws_is_named(tmp_path):
@@ -61,7 +61,7 @@ def test_large_data_get_a_file_of_their_own(tmp_path):
         "in/deep.rst": "Deep\n====\n\n" + figure.format(data.format(large)),
     }
     del pages["both.rst"]
-    build = sphinx_build(tmp_path, CONF + "book_site_live_inline = 40\n", pages)
+    build = sphinx_build(tmp_path, CONF + "book_site_interactive_inline = 40\n", pages)
     assert data.format(small) in build.site.joinpath("one.html").read_text()
     deep = build.site.joinpath("in/deep.html").read_text()
     assert large not in deep
@@ -71,7 +71,7 @@ def test_large_data_get_a_file_of_their_own(tmp_path):
 
 
 def test_each_figure_has_a_file_of_its_own(tmp_path):
-    config = SimpleNamespace(book_site_live_inline=1)
+    config = SimpleNamespace(book_site_interactive_inline=1)
     app = SimpleNamespace(outdir=tmp_path, config=config, builder=SimpleNamespace(format="html"))
     pages = ["a/b", "a-b", "a/b-1", "a-b/1", "a/1", "a", "a-1", "1/1", "1-1", "1", "a--b", "a/-b"]
     kept = {}

@@ -1,19 +1,10 @@
-"""Sphinx extension: mends what themes and extensions write that screen readers stumble on.
+"""Mends what themes and extensions write that screen readers stumble on.
 
 Each entry of `MENDED` is one thing: what is written, and what takes its place.
 """
 
 import re
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from book_site import __version__
-from verified_book.regular import text_of_site
-
-if TYPE_CHECKING:
-    from sphinx.application import Sphinx
-    from sphinx.util.typing import ExtensionMetadata
 
 MENDED = (
     # Docutils: entries of a bibliography have a role that is deprecated, and fits no list.
@@ -23,6 +14,15 @@ MENDED = (
     (
         re.compile(r'(<div id="pst-primary-sidebar")(?! role)'),
         r'\1 role="complementary" aria-label="Book"',
+    ),
+    # The theme: a title and a table of contents for print, which the style of print leaves out.
+    (
+        re.compile(
+            r'<div id="jb-print-docs-body".*?</div>\s*</div>\s*</div>'
+            r'(?=\s*(?:<[^>]*id="searchbox"|<article))',
+            re.DOTALL,
+        ),
+        "",
     ),
     # A cell without text heads nothing.
     (re.compile(r"<th\b[^>]*>\s*(?:<p>\s*</p>\s*)?</th>"), "<td></td>"),
@@ -34,7 +34,7 @@ _ID = re.compile(r'(<[a-z][^<>]*?) id="([^"]+)"')
 
 # The theme takes the focus from buttons that are clicked. Who clicks by keyboard needs it there,
 # and where a dialog is closed.
-_KEEPS_FOCUS = """\
+KEEPS_FOCUS = """\
 (() => {
   let last;
   const isLost = () => document.activeElement === document.body;
@@ -77,23 +77,3 @@ def single_ids(page: str) -> str:
         return match[0] if seen[match[2]] == 1 else match[1]
 
     return _ID.sub(once, page)
-
-
-def mend_pages(app: "Sphinx", exception: Exception | None) -> None:
-    """Mends the pages of the site."""
-    if exception is not None or app.builder.format != "html":
-        return
-    for file in Path(app.outdir).rglob("*.html"):
-        if "_static" in file.parts:
-            continue
-        text = text_of_site(file)
-        mended = mend(text)
-        if mended != text:
-            file.write_text(mended, encoding="utf-8")
-
-
-def setup(app: "Sphinx") -> "ExtensionMetadata":
-    """Adds a script of a few lines, and mends pages when all are written."""
-    app.add_js_file(None, body=_KEEPS_FOCUS)
-    app.connect("build-finished", mend_pages, priority=940)
-    return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,10 +1,10 @@
 """Sphinx extension: figures that a reader moves, without a server.
 
 A cell ends in `book_site.figures.live`, which names the figure and hands over its data. The
-option `book_site_live` says which scripts each figure needs, from the site's `_static` folder.
-They are loaded by the pages that show the figure and by no other; the still picture stays in print
-and where no script runs. Data of more than `book_site_live_inline` characters get a file of
-their own, which a reader's click loads.
+option `book_site_interactive` says which scripts each figure needs, from the site's `_static`
+folder. They are loaded by the pages that show the figure and by no other; the still picture stays
+in print and where no script runs. Data of more than `book_site_interactive_inline` characters get
+a file of their own, which a reader's click loads.
 """
 
 import re
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from sphinx.config import Config
     from sphinx.util.typing import ExtensionMetadata
 
-SCRIPT = "book_site_live.js"
+SCRIPT = "book_site_interactive.js"
 _DATA = re.compile(r'<script type="application/json">([^<]*)</script>')
 _FIGURE = re.compile(r'<div class="live-figure" data-live="([^"]*)"')
 
 
 def load_nowhere(app: "Sphinx", config: "Config") -> None:
     """Takes back what Jupyter Book does with scripts in `_static`: every page would load them."""
-    own = {name for scripts in config.book_site_live.values() for name in scripts}
+    own = {name for scripts in config.book_site_interactive.values() for name in scripts}
     config.html_js_files = [
         file
         for file in config.html_js_files
@@ -45,7 +45,7 @@ def load_where_shown(
     from sphinx.util import logging
 
     names = list(dict.fromkeys(_FIGURE.findall(context.get("body") or "")))
-    known = app.config.book_site_live
+    known = app.config.book_site_interactive
     scripts = dict.fromkeys([SCRIPT] if names else [])
     for name in names:
         if name in known:
@@ -53,8 +53,8 @@ def load_where_shown(
             continue
         there = ", ".join(sorted(known)) or "none"
         logging.getLogger(__name__).warning(
-            f"book_site.live: no figure is named {name!r}; there are {there}. "
-            "Remedy: name its scripts in book_site_live",
+            f"book_site.interactive: no figure is named {name!r}; there are {there}. "
+            "Remedy: name its scripts in book_site_interactive",
             location=pagename,
         )
     for script in scripts:
@@ -76,7 +76,7 @@ def set_apart(
     def moved(found: re.Match[str]) -> str:
         nonlocal number
         data = found[1]
-        if len(data) <= app.config.book_site_live_inline:
+        if len(data) <= app.config.book_site_interactive_inline:
             return found[0]
         number += 1
         name = f"_static/live_data/{flat_name(pagename)}-{number}.js"
@@ -97,7 +97,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     from verified_book.static_files import offer_static_files
 
     app.setup_extension("verified_book")
-    settings.register(app, settings.LIVE)
+    settings.register(app, settings.INTERACTIVE)
     app.connect("config-inited", load_nowhere)
     offer_static_files(app, __file__)
     app.connect("html-page-context", load_where_shown)

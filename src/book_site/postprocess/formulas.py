@@ -35,12 +35,6 @@ _FORMULA = re.compile(
 # What is drawn where it is not the TeX that a reader copies: the same with classes in it.
 _DRAWN = re.compile(r' data-tex="([^"]*)"')
 _SPOKEN = re.compile(r'(<annotation encoding="application/x-tex">).*?(?=</annotation>)', re.DOTALL)
-_ONE_IN_A_ROW = re.compile(r"<mrow>(<m([ino])\b[^>]*>[^<]*</m\2>)</mrow>")
-_STYLE = re.compile(r' style="([^"]*?);?"')
-_LEADING = re.compile(r"(?<![\d.])0(?=\.\d)")
-_CLASSES = re.compile(r'<span class="([^"]*)"')
-# A word that nothing is said of; what follows a strut is placed by a rule for such elements.
-_LEAF = re.compile(r'(?<!"></span>)<span>([^<]+)</span>')
 _DELIMITERS = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$", re.DOTALL)
 _RENDER = r"""
 (formulas) => JSON.stringify(formulas.map(([tex, displayMode]) => {
@@ -64,7 +58,7 @@ def katex_files() -> dict[str, Path]:
     }
     if "katex.min.js" not in found:
         raise ExtensionError(
-            f"book_site.light: KaTeX was not found in the package {_PACKAGE}. "
+            f"book_site.postprocess: KaTeX was not found in the package {_PACKAGE}. "
             f"Remedy: python -m pip install {_PACKAGE} mini-racer"
         )
     return found
@@ -94,8 +88,6 @@ def typeset(pages: dict[Path, str], site: Path) -> None:
     ordered = sorted(found)
     answers = render([(drawn, displayed) for _, displayed, drawn in ordered])
     rendered = dict(zip(ordered, answers, strict=True))
-    ruled = ruled_classes(katex_files()["katex.min.css"].read_text(encoding="utf-8"))
-
     for file, text in pages.items():
 
         def put(match: re.Match[str], file: Path = file) -> str:
@@ -108,43 +100,10 @@ def typeset(pages: dict[Path, str], site: Path) -> None:
                 logger.warning("%s: KaTeX cannot render %r: %s", name, formula[0], error)
                 return match[0]
             written = html.escape(formula[0], quote=False)
-            markup = shorter(markup, ruled)
             markup = _SPOKEN.sub(lambda found: found[1] + written, markup)
             return _DRAWN.sub("", match[1]) + markup
 
         pages[file] = _FORMULA.sub(put, text)
-
-
-def ruled_classes(css: str) -> frozenset[str]:
-    """The classes that rules of a stylesheet name.
-
-    Examples:
-        >>> sorted(ruled_classes(".a .b{top:.5em} c.d{e:f}"))
-        ['a', 'b', 'd']
-    """
-    return frozenset(re.findall(r"\.([A-Za-z][\w-]*)", re.sub(r"\{[^}]*\}", "{}", css)))
-
-
-def shorter(markup: str, ruled: frozenset[str]) -> str:
-    """A rendered formula without what no rule and no reader of MathML needs.
-
-    A formula whose symbols have classes of their own keeps them all.
-
-    Examples:
-        >>> shorter('<span class="a"><span class="a b" style="top:-0.50em;">x</span></span>', {"b"})
-        '<span><span class="b" style="top:-.50em">x</span></span>'
-    """
-    markup = markup.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
-    markup = _ONE_IN_A_ROW.sub(r"\1", markup)
-    markup = _STYLE.sub(lambda found: f' style="{_LEADING.sub("", found[1])}"', markup)
-    if "symbol" in markup:
-        return markup
-
-    def kept(match: re.Match[str]) -> str:
-        classes = " ".join(name for name in match[1].split() if name in ruled)
-        return f'<span class="{classes}"' if classes else "<span"
-
-    return _LEAF.sub(r"\1", _CLASSES.sub(kept, markup))
 
 
 def _formula(match: re.Match[str]) -> tuple[str, bool, str] | None:
@@ -172,7 +131,8 @@ def render(formulas: list[tuple[str, bool]]) -> list[tuple[str, str]]:
         from py_mini_racer import MiniRacer
     except ImportError:
         raise ExtensionError(
-            "book_site.light: formulas are rendered by V8. Remedy: python -m pip install mini-racer"
+            "book_site.postprocess: formulas are rendered by V8. "
+            "Remedy: python -m pip install mini-racer"
         ) from None
     script = katex_files()["katex.min.js"].read_text(encoding="utf-8")
     racer = MiniRacer()

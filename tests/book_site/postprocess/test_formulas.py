@@ -5,12 +5,12 @@ import re
 import pytest
 from sphinx.errors import ExtensionError
 
-from book_site.light import formulas
+from book_site.postprocess import formulas
 from tests.verified_book.books import sphinx_build
 
 pytestmark = pytest.mark.xdist_group("light")
 
-CONF = 'extensions = ["book_site.light"]\nhtml_theme = "sphinx_book_theme"\n'
+CONF = 'extensions = ["book_site.postprocess"]\nhtml_theme = "sphinx_book_theme"\n'
 PAGES = {
     "index.rst": "Index\n=====\n\n.. toctree::\n\n   maths\n",
     "maths.rst": (
@@ -22,7 +22,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return sphinx_build(tmp_path_factory.mktemp("light"), CONF, PAGES).site
+    return sphinx_build(tmp_path_factory.mktemp("formulas"), CONF, PAGES).site
 
 
 def test_formulas_are_markup_that_is_spoken_and_holds_its_tex(site):
@@ -35,34 +35,10 @@ def test_formulas_are_markup_that_is_spoken_and_holds_its_tex(site):
     assert '<span class="eqno">(1)' in page
 
 
-def test_formulas_are_no_longer_than_they_look():
-    [(markup, _)] = formulas.render([("\\frac{a_1 + b}{2} = c", False)])
-    ruled = formulas.ruled_classes(formulas.katex_files()["katex.min.css"].read_text())
-    short = formulas.shorter(markup, ruled)
-    assert len(short) < 0.9 * len(markup)
-    text = [re.sub(r"<[^>]*>", "", each) for each in (markup, short)]
-    assert text[0] == text[1]
-    assert 'class="katex-html" aria-hidden="true"' in short
-    named = set(" ".join(re.findall(r'class="([^"]*)"', short)).split())
-    assert named <= ruled
-    assert {"mathnormal", "vlist", "pstrut", "frac-line"} <= named
-
-
-def test_symbols_that_have_classes_keep_all():
-    [(markup, _)] = formulas.render([("\\htmlClass{symbol}{x} + 1", False)])
-    assert 'class="mbin"' in formulas.shorter(markup, frozenset())
-
-
 def test_pages_load_no_script_for_formulas(site):
     for page in site.glob("*.html"):
         assert "mathjax" not in page.read_text().lower()
     assert not site.joinpath("_static/mathjax").exists()
-
-
-def test_fonts_that_no_formula_uses_are_not_there(site):
-    fonts = {file.name for file in site.joinpath("_static/katex/fonts").iterdir()}
-    assert {"KaTeX_Main-Regular.woff2", "KaTeX_Math-Italic.woff2"} <= fonts
-    assert "KaTeX_Fraktur-Bold.woff2" not in fonts
 
 
 def test_a_formula_that_cannot_be_rendered_is_named(tmp_path):

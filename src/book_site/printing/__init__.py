@@ -1,10 +1,9 @@
-"""Sphinx extension: pages that print well, and the whole book as one PDF.
+"""Sphinx extension: pages that print well, and what the book as one PDF is printed from.
 
 On paper a page is light, its lines wrap, its proofs and solutions are open, and blocks break where
-a sheet ends. `python -m book_site pdf` makes the PDF of a book that was built.
+a sheet ends. `python -m book_site pdf` prints what the builder `singlehtml` makes of the book.
 """
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-STYLE = Path(__file__).parent / "static" / "book_site_paper.css"
+STYLE = Path(__file__).parent / "static" / "book_site_print.css"
 
 # Themes mark the dark mode at the root; the style of a sheet is that of the light one.
 _LIGHT = """\
@@ -30,24 +29,13 @@ _LIGHT = """\
 })();"""
 
 
-# What themes print above a page: its title, and its table of contents without numbers.
-_ABOVE = re.compile(
-    r'<div id="jb-print-docs-body".*?</div>\s*</div>\s*</div>'
-    r'(?=\s*(?:<[^>]*id="searchbox"|<article))',
-    re.DOTALL,
-)
+def write_all_nodes(app: "Sphinx") -> None:
+    """Lets `singlehtml` write each node as `html` does, where an extension names only one of both.
 
-
-def leave_out(app: "Sphinx", exception: Exception | None) -> None:
-    """Takes out of the pages what is there to be printed, and is not printed with this style."""
-    if exception is not None or app.builder.format != "html":
-        return
-    from verified_book.regular import text_of_site
-
-    for page in Path(app.outdir).rglob("*.html"):
-        text = text_of_site(page)
-        if (shorter := _ABOVE.sub("", text)) != text:
-            page.write_text(shorter, encoding="utf-8")
+    Sphinx takes the functions for `html` unless there are any for `singlehtml`, of any node.
+    """
+    functions = app.registry.translation_handlers
+    functions["singlehtml"] = {**functions.get("html", {}), **functions.get("singlehtml", {})}
 
 
 def setup(app: "Sphinx") -> "ExtensionMetadata":
@@ -58,5 +46,5 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
     offer_static_files(app, __file__)
     app.add_css_file(STYLE.name)
     app.add_js_file(None, body=_LIGHT)
-    app.connect("build-finished", leave_out, priority=920)
+    app.connect("builder-inited", write_all_nodes)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,9 +1,8 @@
-"""Sphinx extension: a site that is light to load.
+"""Sphinx extension: what happens to a site when all of its pages are written.
 
-Formulas are rendered when the book is built, the stylesheets become one file with the rules that
-the pages need, icons a font with the signs that they need, the search is loaded by the page that
-searches, and scripts that a page can do without for a moment wait until it was read. All of it
-happens to the pages that are written, so that themes need no templates.
+Each page is read once: what screen readers stumble on is mended, formulas are rendered, scripts
+that a page can do without for a moment wait until it was read, and the stylesheets become one file
+with the rules that the pages need. So themes need no templates.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
     from sphinx.util.typing import ExtensionMetadata
 
-_STATIC = "verified_book_light_static"  # what the environment keeps of such files
+_STATIC = "book_site_static_files"  # what the environment keeps of such files
 
 # Themes made from pydata's know late whether a reader's system is dark. Until then they have no
 # rules for code: its colors come, and its lines move.
@@ -27,24 +26,25 @@ _THEME = """\
 })(document.documentElement);"""
 
 
-def lighten(app: "Sphinx", exception: Exception | None) -> None:
+def postprocess(app: "Sphinx", exception: Exception | None) -> None:
     """Rewrites the pages of the site, and what they load."""
-    from book_site.light import formulas, markup, scripts, search, stylesheets
+    from book_site.postprocess import accessibility, formulas, scripts, stylesheets
+    from book_site.postprocess.minify import minified
     from verified_book.regular import text_of_site
 
     if exception is not None or app.builder.format != "html":
         return
     site = Path(app.outdir)
-    files = sorted(site.rglob("*.html"))
-    pages = {file: text_of_site(file) for file in files if "_static" not in file.parts}
-    before = dict(pages)
-    markup.shorten(pages, site / "_static")
+    files = [file for file in sorted(site.rglob("*.html")) if "_static" not in file.parts]
+    written = {file: text_of_site(file) for file in files}
+    pages = {
+        file: minified(scripts.load_late(accessibility.mend(text), file.name))
+        for file, text in written.items()
+    }
     formulas.typeset(pages, site)
-    search.load_where_used(pages)
-    scripts.load_late(pages, site / "_static")
-    stylesheets.bundle(pages, site)
+    stylesheets.bundle(pages, site / "_static")
     for file, text in pages.items():
-        if text != before[file]:
+        if text != written[file]:
             file.write_text(text, encoding="utf-8")
 
 
@@ -63,11 +63,12 @@ def outdated_by_static_files(app: "Sphinx", env: "BuildEnvironment") -> list[str
 def setup(app: "Sphinx") -> "ExtensionMetadata":
     """Runs after all that writes pages."""
     from book_site import __version__
-    from book_site.light import formulas
+    from book_site.postprocess import accessibility, formulas
 
     app.setup_extension("verified_book")
     formulas.setup(app)
     app.add_js_file(None, body=_THEME, priority=100)
+    app.add_js_file(None, body=accessibility.KEEPS_FOCUS)
     app.connect("env-updated", outdated_by_static_files)
-    app.connect("build-finished", lighten, priority=950)
+    app.connect("build-finished", postprocess, priority=950)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
