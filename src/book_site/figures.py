@@ -67,7 +67,7 @@ def show(figure: Figure, alt: str) -> HTML:
     return HTML(f'<div class="page-figure" style="max-width: {width:.3g}in">{svg}</div>')  # type: ignore[no-untyped-call]  # IPython has no types
 
 
-def live(still: HTML, name: str, /, digits: int = 6, **data: Any) -> HTML:
+def interactive(still: HTML, name: str, /, digits: int = 6, **data: Any) -> HTML:
     """Lets a reader move a figure, where the page's scripts run.
 
     Args:
@@ -83,7 +83,7 @@ def live(still: HTML, name: str, /, digits: int = 6, **data: Any) -> HTML:
         ValueError: If a number in `data` is not finite, since JSON has none such.
 
     Examples:
-        >>> live(HTML("<svg/>"), "dice", digits=3, shares=[1 / 3]).data
+        >>> interactive(HTML("<svg/>"), "dice", digits=3, shares=[1 / 3]).data
         '<div class="live-figure" data-live="dice"><div class="live-still"><svg/></div>\
 <script type="application/json">{"shares":[0.333]}</script></div>'
     """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from book_site.figures import live, show
+from book_site.figures import interactive, show
 
 
 def figure() -> Figure:
@@ -77,7 +77,9 @@ def test_a_figure_without_text_alternative_is_refused(alt):
 def test_a_figure_that_a_reader_moves_keeps_its_still_picture():
     still = show(figure(), "A line.")
     before = still.data
-    moved = live(still, "line", digits=3, ends=np.array([[0.0, 1 / 3]]), name="a </script> b")
+    moved = interactive(
+        still, "line", digits=3, ends=np.array([[0.0, 1 / 3]]), name="a </script> b"
+    )
     assert still.data == before
     assert f'<div class="live-still">{before}</div>' in moved.data
     [data] = re.findall(r'<script type="application/json">(.*?)</script>', moved.data)
@@ -88,4 +90,4 @@ def test_a_figure_that_a_reader_moves_keeps_its_still_picture():
 @pytest.mark.parametrize("number", [math.inf, math.nan])
 def test_data_that_json_has_not_are_refused(number):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        live(show(figure(), "A line."), "line", ends=[number])
+        interactive(show(figure(), "A line."), "line", ends=[number])

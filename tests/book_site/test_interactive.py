@@ -65,8 +65,8 @@ def test_large_data_get_a_file_of_their_own(tmp_path):
     assert data.format(small) in build.site.joinpath("one.html").read_text()
     deep = build.site.joinpath("in/deep.html").read_text()
     assert large not in deep
-    assert 'data-source="../_static/live_data/in-deep-1.js" data-size="0 KB"' in deep
-    file = build.site / "_static/live_data/in-deep-1.js"
+    assert 'data-source="../_static/interactive_data/in-deep-1.js" data-size="0 KB"' in deep
+    file = build.site / "_static/interactive_data/in-deep-1.js"
     assert file.read_text() == f"VerifiedBook.arrived={large};\n"
 
 

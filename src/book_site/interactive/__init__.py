@@ -1,6 +1,6 @@
 """Sphinx extension: figures that a reader moves, without a server.
 
-A cell ends in `book_site.figures.live`, which names the figure and hands over its data. The
+A cell ends in `book_site.figures.interactive`, which names the figure and hands over its data. The
 option `book_site_interactive` says which scripts each figure needs, from the site's `_static`
 folder. They are loaded by the pages that show the figure and by no other; the still picture stays
 in print and where no script runs. Data of more than `book_site_interactive_inline` characters get
@@ -79,7 +79,7 @@ def set_apart(
         if len(data) <= app.config.book_site_interactive_inline:
             return found[0]
         number += 1
-        name = f"_static/live_data/{flat_name(pagename)}-{number}.js"
+        name = f"_static/interactive_data/{flat_name(pagename)}-{number}.js"
         file = Path(app.outdir, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"VerifiedBook.arrived={data};\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 from nbformat import NotebookNode, v4
 
-from book_site.figures import live, show
+from book_site.figures import interactive, show
 from book_site.notebooks.pictures import with_images
 
 
@@ -47,7 +47,7 @@ def test_the_image_brings_its_colors_and_letters(figure):
 
 def test_what_a_figure_is_moved_with_stays_on_the_page(figure):
     still = HTML(figure.data["text/html"])
-    moved = html(live(still, "dice", shares=[0.5, 0.25]).data)
+    moved = html(interactive(still, "dice", shares=[0.5, 0.25]).data)
     shown = with_images(moved).data["text/html"]
     assert '<div class="live-figure" data-live="dice">' in shown
     assert "0.25" not in shown

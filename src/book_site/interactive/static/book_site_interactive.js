@@ -167,7 +167,7 @@
   };
 
   var VerifiedBook = window.VerifiedBook = window.VerifiedBook || {};
-  VerifiedBook.live = {}; // what the figures compute: pure functions of numbers
+  VerifiedBook.interactive = {}; // what the figures compute: pure functions of numbers
   VerifiedBook.element = element;
 
   // A number with so many decimals, and the sign that print has.

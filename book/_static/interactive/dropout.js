@@ -1,7 +1,7 @@
 // Dropout at a rate that the reader sets.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   // y_i = x_i / (1 - p) where the draw is p or more, and else 0.
   live.dropout = function (x, p, draws) {

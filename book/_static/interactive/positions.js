@@ -1,7 +1,7 @@
 // What a position vector has in common with all others: their dot products.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   // sin(omega_i pos), cos(omega_i pos), with omega_i = 10000^(-2 i / d).
   live.position = function (pos, width) {

@@ -1,7 +1,7 @@
 // How many positions go through the model in each round of writing, with a cache and without.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   // Round r reads all T + r tokens; with a cache the first reads T, and each other one.
   live.positionsComputed = function (prompt, rounds, cached) {

@@ -1,7 +1,7 @@
 // Text to tokens and back, as the chapter on the tokenizer defines it.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
   // White space of Unicode, which is not what \s stands for here.
   var piece = new RegExp("'(?:s|t|re|ve|m|ll|d)| ?\\p{L}+| ?\\p{N}+"
     + "| ?[^\\p{White_Space}\\p{L}\\p{N}]+|\\p{White_Space}+(?!\\P{White_Space})|\\p{White_Space}+", "gu");

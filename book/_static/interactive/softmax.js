@@ -1,7 +1,7 @@
 // Softmax and the weights of attention: the equations of the chapters on attention.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   live.sum = function (numbers) {
     return numbers.reduce(function (sum, number) { return sum + number; }, 0);

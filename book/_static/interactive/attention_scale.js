@@ -1,7 +1,7 @@
 // A query of any width and its 64 keys: what the division by the root and a temperature do.
 VerifiedBook.figure("attention_scale", function (figure) {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
   var written = VerifiedBook.written;
   var widths = figure.data.widths;
   var keys = figure.data.products[0].length;

@@ -1,7 +1,7 @@
 // Where a word of the running sentence looks, in each head of the trained model.
 VerifiedBook.figure("attention_heads", function (figure) {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
   var element = VerifiedBook.element;
   var words = figure.data.words;
   var heads = figure.data.heads;

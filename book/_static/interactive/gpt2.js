@@ -1,7 +1,7 @@
 // The GPT-2 that the page has trained: its tokens, where its heads look, and what comes next.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   // float32 numbers, least significant byte first, written in base64, as arrays of their shapes.
   live.unpacked = function (packed, shapes) {

@@ -1,7 +1,7 @@
 // The next token under a temperature, top-k and top-p, from the logits that a model gave.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   // p_i = [i in A] exp(z_i / tau) / sum over j in A of exp(z_j / tau): A is what top-k and then
   // top-p leave; null for either leaves all.

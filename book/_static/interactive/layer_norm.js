@@ -1,7 +1,7 @@
 // Layer normalization of tokens that the reader edits, as it is defined and with three changes.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   live.mean = function (x) {
     return x.reduce(function (sum, each) { return sum + each; }, 0) / x.length;

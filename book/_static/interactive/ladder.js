@@ -1,7 +1,7 @@
 // The error at each rung of the model, with the right activation and with the wrong one.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   // The first rung at which the error is more than so many times that of the right model.
   live.firstRungAbove = function (errors, noise, times) {

@@ -1,7 +1,7 @@
 // The weights of a regression under a penalty whose strength the reader sets.
 (function () {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
 
   // S(x) = sign(x) max(|x| - threshold, 0), of each element.
   live.softThreshold = function (x, threshold) {

@@ -1,7 +1,7 @@
 // A mask that the reader draws, and the weights that it leaves to each word.
 VerifiedBook.figure("masks", function (figure) {
   "use strict";
-  var live = VerifiedBook.live;
+  var live = VerifiedBook.interactive;
   var element = VerifiedBook.element;
   var words = figure.data.words;
   var mask = figure.data.mask.map(function (row) { return row.slice(); });
