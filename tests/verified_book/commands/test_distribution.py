@@ -1,14 +1,16 @@
 """What is installed is what is there, and the README's first page does what it says."""
 
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+import transformer_layers
 import verified_book
 from tests.verified_book.commands.conftest import Command
 from tools.wheels import readme
-from tools.wheels.project import EXTENSION
+from tools.wheels.project import EXTENSION, ROOT
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
@@ -21,9 +23,14 @@ def test_every_package_is_listed():
     assert set(EXTENSION.settings["tool"]["setuptools"]["packages"]) == names - built
 
 
-def test_the_changelog_begins_with_the_version():
-    changes = (EXTENSION.folder / "CHANGELOG.md").read_text()
-    assert re.search(r"^## (.*)$", changes, re.MULTILINE)[1] == verified_book.__version__
+@pytest.mark.parametrize("package", [transformer_layers, verified_book], ids=lambda it: it.__name__)
+def test_the_changelog_has_the_version_and_its_day_first(package):
+    folder = ROOT if package is transformer_layers else EXTENSION.folder
+    changes = (folder / "CHANGELOG.md").read_text()
+    released = changes.replace("## [Unreleased]\n", "", 1)
+    version, day = re.search(r"^## \[(.*)\] - (.*)$", released, re.MULTILINE).groups()
+    assert version == package.__version__
+    assert date.fromisoformat(day)
 
 
 def test_the_first_page_is_red_as_it_says(command: Command, tmp_path: Path):
