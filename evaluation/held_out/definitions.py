@@ -52,8 +52,7 @@ def held_out(layer: str, source: str, words: str) -> Callable[[Candidate], Candi
         before = VERSIONS.get(name)
         if before is not None and before.candidate.__qualname__ != candidate.__qualname__:
             raise ValueError(f"there are two versions named {name!r}")
-        folder = candidate.__module__.split(".")[-2]
-        collection = folder if folder in COLLECTIONS else "first"
+        collection = candidate.__module__.split(".")[-2]
         VERSIONS[name] = HeldOut(layer, name, candidate, source, words, collection)
         return candidate
 

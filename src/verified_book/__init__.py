@@ -2,7 +2,7 @@
 
 Works in Jupyter Book 1 and in plain Sphinx with MyST-NB. `extensions = ["verified_book"]` holds the
 outputs of Markdown and reStructuredText pages against the text that their authors expect. The rest
-is chosen by name: `verified_book.claims`, `verified_book.offline`, `book_site.notebooks` and
+is chosen by name: `verified_book.claims`, `verified_book.offline`, `verified_book.notebooks` and
 `verified_book.parallel`.
 """
 

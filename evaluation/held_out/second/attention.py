@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from evaluation.held_out.attention import _Projected, _scores
 from evaluation.held_out.definitions import held_out
+from evaluation.held_out.first.attention import _Projected, _scores
 from transformer_layers import CausalSelfAttention, KeyValueCache, MultiHeadAttention
 from transformer_layers.attention.heads import merge_heads, split_heads
 

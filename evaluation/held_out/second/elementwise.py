@@ -8,7 +8,7 @@ from torch import Tensor
 
 import transformer_layers
 from evaluation.held_out.definitions import held_out
-from evaluation.held_out.norms import widened
+from evaluation.held_out.first.norms import widened
 
 
 @held_out("dropout", "kaldi-asr/kaldi, issue 3890", "gradient|backward|zero")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from evaluation.held_out.definitions import held_out
-from evaluation.held_out.norms import _LayerNorm, _RMSNorm, widened
+from evaluation.held_out.first.norms import _LayerNorm, _RMSNorm, widened
 from transformer_layers import BatchNorm1d, LayerNorm
 
 

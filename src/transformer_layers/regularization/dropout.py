@@ -1,4 +1,4 @@
-"""Dropout."""
+"""Dropout. That of attention weights is torch's own, in `attention/kernel.py`."""
 
 import torch
 from jaxtyping import Float

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 import transformer_layers
 from evaluation.held_out.definitions import held_out
-from evaluation.held_out.norms import _LayerNorm
+from evaluation.held_out.first.norms import _LayerNorm
 from transformer_layers import (
     GPT2,
     BatchNorm1d,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 import transformer_layers
 from evaluation.held_out.definitions import held_out
-from evaluation.held_out.norms import widened
+from evaluation.held_out.first.norms import widened
 
 
 def _tanh_form(x: Tensor, inner: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import transformer_layers
 from evaluation.held_out.definitions import held_out
-from evaluation.held_out.norms import widened
+from evaluation.held_out.first.norms import widened
 from transformer_layers import MultiHeadAttention, sinusoidal_positions
 from transformer_layers.attention.heads import merge_heads, split_heads
 

@@ -6,9 +6,9 @@ import re
 import pytest
 import torch
 
-from evaluation.held_out import attention, blocks, elementwise, norms, situations  # noqa: F401
 from evaluation.held_out.__main__ import examined, totals
 from evaluation.held_out.definitions import VERSIONS
+from evaluation.held_out.first import attention, blocks, elementwise, norms, situations  # noqa: F401
 from layer_checks import check
 from tests.evaluation.held_out.demonstrations import assert_shown, recorded
 from transformer_layers import GPT2Config, padding_mask
