@@ -574,7 +574,7 @@ def test_the_model_in_the_page_says_what_torch_says_of_any_text(started):
     ]
     found = started.evaluate(
         """(figure, texts) => {
-          const { arrived, live } = VerifiedBook;
+          const { arrived, interactive: live } = VerifiedBook;
           const weights = live.unpacked(arrived.weights, arrived.shapes);
           return texts.map((text) => {
             const ids = live.encode(text, arrived.vocabulary, arrived.merges);

@@ -684,9 +684,7 @@ def test_a_build_that_runs_no_cells_proves_no_claim(unexecuted: Build):
     assert unexecuted.status == 0
     assert "0 outputs as expected, 0 not checked, 0 claims settled" in unexecuted.log
     assert [item["proven"] for item in unexecuted.claims] == [False]
-    article = unexecuted.article("index.html")
-    assert '<details class="claim-more" open>' in article
-    text = words(article)
+    text = words(unexecuted.article("index.html"))
     assert text.count("Not proven in this build: see its log.") == 2  # in its box and in the index
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -145,11 +146,14 @@ class TestRunning:
         assert {each["name"] for each in second["results"]} >= {"values"}
         assert line(second).startswith(f"torch {torch.__version__}, runs as gelu")
 
-    def test_a_stub_is_imported_where_nothing_is(self):
+    def test_a_stub_is_imported_where_nothing_is(self, monkeypatch):
+        monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
         stub("no_such_package")
         from no_such_package.inner import Thing
 
         assert isinstance(Thing(3).attribute, object)
+        for name in ("no_such_package", "no_such_package.inner"):
+            del sys.modules[name]  # other tests rely on its absence
 
 
 class TestFiles:
