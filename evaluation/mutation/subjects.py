@@ -2,11 +2,15 @@
 
 `tests/transformer_layers/test_<name>.py` is held against the wrong versions of all layers that
 `transformer_layers/<name>.py` defines and `layer_checks` knows, and against the changes that
-stand under `<name>` in `changes`. Nothing else is to be said for a new layer. The name of a
-module in a folder has the folder in it: `checkpoints/weights`.
+stand under `<name>` in `changes`. Where a wrong version changes nothing but methods that its layer
+has from another module, as GPT-2 has `generate`, the tests of that module are held against it.
+Nothing else is to be said for a new layer. The name of a module in a folder has the folder in it:
+`checkpoints/weights`.
 """
 
 from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
 
 from evaluation.mutation.changes import CHANGES
 from evaluation.mutation.trials import TESTS
@@ -43,6 +47,18 @@ def module_of(layer: str) -> str:
     return right_version(layer).__module__.partition(".")[2].replace(".", "/")
 
 
+def changed_module(layer: str, wrong: Any) -> str:
+    """The module of what a wrong version changes, without the package."""
+    right, own = right_version(layer), module_of(layer)
+    if not isinstance(wrong, type) or right not in wrong.__mro__:
+        return own
+    classes = wrong.__mro__[: wrong.__mro__.index(right)]
+    methods = [getattr(right, name, None) for each in classes for name in vars(each)]
+    homes = {each.__module__ for each in methods if isinstance(each, FunctionType)}
+    found = {home.partition(".")[2].replace(".", "/") for home in homes}
+    return own if own in found or len(found) != 1 else found.pop()
+
+
 def all_subjects() -> dict[str, Subject]:
     """All modules of tests of the layers, by name."""
     paths = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
@@ -51,13 +67,13 @@ def all_subjects() -> dict[str, Subject]:
 
 
 def replacements(module: str) -> list[Replacement]:
-    """The known wrong versions of all layers of a module."""
+    """The known wrong versions that change a module."""
     return [
         Replacement(layer.name, version.name)
         for layer in LAYERS.values()
-        if module_of(layer.name) == module
         for version in layer.wrong_versions
         if not version.generic  # the layers' tests need not ask what the probes do
+        and changed_module(layer.name, version.layer) == module
     ]
 
 

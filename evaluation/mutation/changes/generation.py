@@ -43,6 +43,7 @@ GENERATION = (
         "the first position's scores",
         "[:, -1])\n\n    def",
         "[:, 0])\n\n    def",
+        select="greedy",
     ),
     _next_positions("positions counted from 0 at each step", "past, past + ", ""),
     _new_tokens(
@@ -76,7 +77,7 @@ GENERATION = (
         "iter(list(new_tokens(read, choose, batch, max_new_tokens, stops)))",
         select="stream",
     ),
-    _stream("sampled otherwise than in float32", "logits,", "logits.double(),", select="sampled"),
+    _stream("sampled otherwise than in float32", "logits,", "logits.double(),", select="dtype"),
     # The end of a sequence
     _new_tokens("stop tokens ignored", "ended |= ", ""),
     _new_tokens("only the first stop token ends", "tokens, stops", "tokens, stops[:1]"),
@@ -103,8 +104,8 @@ GENERATION = (
     Change(
         "models/gpt2/inference/attention:BlockwiseAttention.forward",
         "padding ignored where a model is ready for inference",
-        "not None and cache.padding is not ",
-        "",
+        "cache is not None and cache.padding is not None",
+        "False",
         select="ready",
     ),
     Change(
@@ -196,5 +197,6 @@ GENERATION = (
         "options asked about where they are used",
         "    require_sampling(temperature, top_k, top_p)\n",
         "",
+        select="options",
     ),
 )

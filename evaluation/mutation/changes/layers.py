@@ -212,6 +212,13 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         _reset_parameters("matrices left as they are", "Conv1D | nn", "nn"),
         _reset_parameters("gains left as they are", " | nn.LayerNorm", ""),
         _reset_parameters("embeddings left as they are", "        self._initialize()\n", ""),
+        Change("models/gpt2/model:GPT2.__init__", "dtype left out", "to(dtype=dtype)", "to()"),
+        Change(
+            "models/gpt2/model:GPT2.new_caches",
+            "caches of float32",
+            "self.wte.weight,",
+            "self.wte.weight.float(),",
+        ),
         Change(
             "models/gpt2/model:GPT2.extra_repr",
             "sizes not shown",

@@ -21,6 +21,7 @@ from tests.transformer_layers.models.gpt2.models import (
     seeds,
 )
 from transformer_layers import GPT2, KeyValueCache, ready_for_inference
+from transformer_layers.generation import loop
 from transformer_layers.generation.loop import as_batch
 from transformer_layers.generation.sampling import (
     next_token,
@@ -286,6 +287,25 @@ def test_no_gradient_is_recorded_and_none_is_lost():
     with torch.inference_mode():
         inside = model.generate(ids, 3)
     assert torch.equal(inside, model.generate(ids, 3))
+
+
+def test_what_is_computed_for_a_token_needs_no_gradient():
+    model, recorded = random_model(), []
+    model.ln_f.register_forward_hook(lambda _, inputs, y: recorded.append(y.requires_grad))
+    model.generate(random_ids(2, 4), 3)
+    assert recorded == [False] * 3
+
+
+def test_tokens_are_chosen_by_logits_of_the_models_dtype(monkeypatch):
+    seen = []
+
+    def chosen(logits, *options):
+        seen.append(logits.dtype)
+        return logits.argmax(dim=-1)
+
+    monkeypatch.setattr(loop, "next_token", chosen)
+    random_model(dtype=torch.float32).generate(random_ids(2, 4), 2)
+    assert seen == [torch.float32] * 2
 
 
 # Work and memory

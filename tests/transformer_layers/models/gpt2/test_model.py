@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import GPT2Config as TheirConfig
 from transformers import GPT2LMHeadModel
-from transformers.models.gpt2.modeling_gpt2 import GPT2Block as TheirBlock
 
 from tests.transformer_layers.attention.test_kernel import LargestTensor
 from tests.transformer_layers.comparisons import (
@@ -32,7 +31,6 @@ from transformer_layers import (
     GPT2Block,
     GPT2Config,
     KeyValueCache,
-    causal_mask,
 )
 
 BATCH, SEQ, VOCAB_SIZE, N_POSITIONS = 3, 20, 31, 23
@@ -58,14 +56,6 @@ def random_ids(*leading, seq=SEQ):
     return torch.randint(VOCAB_SIZE, (*leading, seq))
 
 
-def random_block(dropout=0.0):
-    return with_random_weights(GPT2Block(N_EMBD, N_HEAD, dropout, EPS)).double()
-
-
-def random_input(*leading, seq=SEQ):
-    return torch.randn(*leading, seq, N_EMBD, dtype=torch.float64)
-
-
 def their_config(**options):
     return TheirConfig(
         vocab_size=VOCAB_SIZE,
@@ -89,24 +79,6 @@ def published_names(theirs):
 
 
 # By hand
-
-
-def test_block_by_hand():
-    # One head whose queries and keys are 0 and whose values are its input: the mean so far. The
-    # feed-forward adds ten times the first feature to the second one, where it is positive.
-    block = GPT2Block(2, 1, dropout=0.0).double()
-    with torch.no_grad():
-        for parameter in (*block.attn.parameters(), *block.mlp.parameters()):
-            parameter.zero_()
-        block.attn.c_attn.weight[:, 4:] = torch.eye(2)
-        block.attn.c_proj.weight.copy_(torch.eye(2))
-        block.mlp.c_fc.weight[0, 0] = 10.0
-        block.mlp.c_proj.weight[0, 1] = 1.0
-    output = block(torch.tensor([[1.0, 3.0], [9.0, 5.0]], dtype=torch.float64))
-    # The norm gives (-1, 1) and (1, -1). The attention's means are (-1, 1) and (0, 0), the sums
-    # (0, 4) and (9, 5), their norms (-1, 1) and (1, -1) again, so that the second gains 10.
-    expected = torch.tensor([[0.0, 4.0], [9.0, 15.0]], dtype=torch.float64)
-    torch.testing.assert_close(output, expected, rtol=0, atol=1e-4)  # eps: norms a bit smaller
 
 
 def tiny_model():
@@ -168,21 +140,6 @@ REFERENCE = Reference(
 
 class TestLadder(Ladder):
     reference = REFERENCE
-
-
-@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
-def test_the_block_equals_that_of_transformers(implementation):
-    block, x = random_block(), random_input(BATCH)
-    theirs = TheirBlock(their_config(attn_implementation=implementation), layer_idx=0).double()
-    theirs.load_state_dict(block.state_dict(), strict=True)
-    names = [name for name, _ in theirs.named_parameters()]
-    assert names == [name for name, _ in block.named_parameters()]
-    # The model makes their mask; a block without one is not causal.
-    added = torch.zeros(SEQ, SEQ, dtype=torch.float64).masked_fill(~causal_mask(SEQ), -math.inf)
-    expected = values_and_gradients(
-        lambda x: theirs(x, attention_mask=added[None, None]), [x], list(theirs.parameters())
-    )
-    assert_same(values_and_gradients(block, [x], list(block.parameters())), expected)
 
 
 # Laws
@@ -498,21 +455,6 @@ def test_dropout_acts_on_the_sum_of_the_embeddings():
     assert_same([seen[0][kept]], [embedded[kept] / 0.75])
 
 
-def test_dropout_of_both_sublayers_leaves_the_residual():
-    x = random_input(BATCH)
-    assert torch.equal(random_block(dropout=1.0).train()(x), x)
-    assert not torch.equal(random_block(dropout=1.0).eval()(x), x)
-
-
-@pytest.mark.parametrize("sublayer", ["attn", "mlp"])
-def test_each_dropout_of_a_block_acts_in_training_only(sublayer):
-    block, x = random_block(), random_input(BATCH)
-    without = block.train()(x)
-    block.get_submodule(sublayer).dropout.p = 0.5
-    assert relative_error(block.train()(x), without) > 0.01
-    assert torch.equal(block.eval()(x), without)
-
-
 def test_in_evaluation_nothing_is_dropped():
     torch.manual_seed(1)
     with_dropout, ids = random_model(dropout=0.5).eval(), random_ids(BATCH)
@@ -743,41 +685,3 @@ def test_errors_of_new_caches():
         GPT2(small_config()).new_caches(1, -1)
     with pytest.raises(TypeError, match=r"batch must be an int, got 2\.0 of type float"):
         GPT2(small_config()).new_caches(2.0, 3)
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (
-            (14, 4),
-            ValueError,
-            "d_model must be divisible by num_heads, got d_model=14 and num_heads=4",
-        ),
-        ((0, 1), ValueError, "d_model must be at least 1, got 0"),
-        ((-1, 1), ValueError, "d_model must be at least 1, got -1"),
-        ((6.0, 2), TypeError, "d_model must be an int, got 6.0"),
-        ((14, 0), ValueError, "num_heads must be at least 1, got 0"),
-        ((14, 2.0), TypeError, "num_heads must be an int, got 2.0"),
-        ((14, 2, 1.5), ValueError, "dropout must be between 0 and 1, got 1.5"),
-        ((14, 2, 0.1, 0.0), ValueError, "eps must be greater than 0, got 0.0"),
-    ],
-)
-def test_errors_of_a_block(arguments, error, message):
-    with pytest.raises(error, match=message):
-        GPT2Block(*arguments)
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize(
-    ("x", "error", "message"),
-    [
-        (torch.zeros(3, 5, 13), ValueError, "must have a last axis of d_model = 14, got a last"),
-        (torch.zeros(14), ValueError, r"must have two axes or more, \(..., seq, d_model\)"),
-        (torch.zeros(3, 5, 14).double(), TypeError, "is torch.float64 but the layer's parameters"),
-        (torch.zeros(3, 5, 14).long(), TypeError, "must be a floating-point tensor, got torch.int"),
-    ],
-)
-def test_errors_of_a_blocks_input(x, error, message):
-    with pytest.raises(error, match=message):
-        GPT2Block(N_EMBD, N_HEAD)(x)
