@@ -81,18 +81,18 @@ draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may
 	$(BIN)/python -m evaluation.draws
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
-	env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
+	env -u OMP_NUM_THREADS $(BIN)/python -m evaluation.benchmarks
 
 held-out: $(VENV)/installed ## print which held-out wrong versions `check` catches
 	$(BIN)/python -m evaluation.held_out
 
 $(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/environment.py $(VENV)/installed
 	@echo "== Setting up $(SURVEY_VENV): some forty public works, without their dependencies"
-	$(BIN)/python -m survey.environment $(SURVEY_VENV)
+	$(BIN)/python -m evaluation.survey.environment $(SURVEY_VENV)
 	@touch $@
 
 survey: $(SURVEY_VENV)/installed ## check layers of public works; writes evaluation/survey/results.json
-	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m survey
+	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m evaluation.survey
 
 accept: $(VENV)/installed ## rewrite the expected outputs from what ran; review with git diff
 	VERIFIED_BOOK_ACCEPT=1 $(BIN)/jupyter-book build book/ $(STRICT)

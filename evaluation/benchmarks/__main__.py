@@ -13,7 +13,7 @@ from evaluation.recorded import at_least_one, new_file, write_results
 
 def main() -> None:
     """Measures, writes the results and prints them."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m evaluation.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tiny model, to try the code")
     parser.add_argument("--rounds", type=at_least_one, help="how often each is timed")
     parser.add_argument("--threads", type=at_least_one, default=2)

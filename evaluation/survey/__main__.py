@@ -147,7 +147,7 @@ def in_order(entries: list[Surveyed]) -> list[Surveyed]:
 
 def main() -> None:
     """Runs the survey, writes it and prints it."""
-    parser = argparse.ArgumentParser(prog="python -m survey", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m evaluation.survey", description=__doc__)
     parser.add_argument("--only", nargs="*", default=[], help="works by name; not written")
     parser.add_argument("--layer", default="", help="only this layer; not written")
     parser.add_argument("--update", action="store_true", help="write what --only chose, too")

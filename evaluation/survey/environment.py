@@ -123,7 +123,9 @@ def put_files(places: Path, files: Mapping[str, File], root: str = RAW) -> list[
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m survey.environment", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.survey.environment", description=__doc__
+    )
     parser.add_argument("folder", type=Path)
     for line in make(parser.parse_args().folder.absolute()):
         print(f"not loaded: {line}", file=sys.stderr)

@@ -11,7 +11,7 @@ from evaluation.recorded import new_file, read_results, write_results
 def main() -> None:
     """Runs the tools, writes the results and prints how many mistakes each caught."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.output_checkers", description=__doc__
+        prog="python -m evaluation.benchmarks.output_checkers", description=__doc__
     )
     names = [tool.name for tool in TOOLS]
     parser.add_argument(
