@@ -56,14 +56,14 @@ def test_the_tests_are_those_of_the_same_name_and_those_whose_table_changes_the_
 
 def test_a_module_without_tests_has_those_of_what_imports_it(monkeypatch):
     monkeypatch.setattr(generic, "CHANGES", {})
-    assert [each.name for each in held_against("transformer_layers/models/gpt2/block")] == [
+    assert [each.name for each in held_against("transformer_layers/generation/loss")] == [
         "models/gpt2/model"
     ]
     monkeypatch.setattr(generic, "importers_of", lambda module: [])
     with pytest.raises(
-        ValueError, match=r"^no tests of transformer_layers/models/gpt2/block\.py, or of"
+        ValueError, match=r"^no tests of transformer_layers/generation/loss\.py, or of"
     ):
-        held_against("transformer_layers/models/gpt2/block")
+        held_against("transformer_layers/generation/loss")
 
 
 def test_modules_and_folders_are_named_from_src_or_from_the_layers():
