@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Error, Page, sync_playwright
 
 from verified_book.commands.books import CommandError, one_line, shown
 from verified_book.regular import SiteFileError, text_of_site
@@ -62,7 +62,7 @@ def print_book(book: str, target: str, folds: bool) -> int:
             file.write_bytes(_printed(opened, folds))
             chromium.close()
         offer(file)
-    except (OSError, SiteFileError) as error:
+    except (OSError, SiteFileError, Error) as error:  # the last is of the browser
         raise CommandError(f"{shown(file)}: {one_line(error)}") from error
     print(f"{shown(file)}: {file.stat().st_size / 1e6:.1f} MB")
     return 0
