@@ -1,7 +1,8 @@
 """The runtime directory of one process: where its kernels live, and who clears it up.
 
-It holds their sockets, connection files and IPython's folder, so that kernels of other builds, a
-home folder that cannot be written and a user's own startup files are none of their concern.
+It holds their sockets, connection files, IPython's folder and Matplotlib's, so that kernels of
+other builds, a home folder that cannot be written, a damaged list of fonts in it and a user's own
+startup files are none of their concern.
 """
 
 import contextlib
@@ -80,16 +81,14 @@ class RuntimeDir:
     def environment(self) -> dict[str, str]:
         """The environment of a kernel, without what it shall note."""
         environment = {
+            # A list of fonts that another program left damaged makes Matplotlib write to stderr.
+            "MPLCONFIGDIR": str(self.path / "matplotlib"),
             **os.environ,
             "IPYTHONDIR": str(self.path / "ipython"),
             "JUPYTER_RUNTIME_DIR": str(self.path),
         }
         # With it, ipykernel would leave out what child processes print.
         environment.pop("PYTEST_CURRENT_TEST", None)
-        home = Path("~").expanduser()
-        if not (home.is_dir() and os.access(home, os.W_OK)):
-            # Matplotlib would warn, and make a new folder and list of fonts for each kernel.
-            environment.setdefault("MPLCONFIGDIR", str(self.path / "matplotlib"))
         return environment
 
     def started(self, kernel: int) -> None:

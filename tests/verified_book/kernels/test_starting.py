@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
+from matplotlib.font_manager import FontManager
 from nbformat.v4 import new_notebook
 from sphinx.errors import SphinxError
 
@@ -158,7 +159,7 @@ def test_startup_files_of_the_user_are_not_run(tmp_path: Path):
     names, folder, matplotlib, history = book.output().split("\n")
     assert names == "[]"
     assert Path(folder).name == "vb-"
-    assert matplotlib == "False"
+    assert matplotlib == "True"
     assert history == ":memory:"
 
 
@@ -225,19 +226,37 @@ def test_the_environment_of_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ours = runtime_dir.RuntimeDir()
     found = ours.environment()
     assert "PYTEST_CURRENT_TEST" not in found
-    assert "MPLCONFIGDIR" not in found
+    assert found["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
     assert found["ONE"] == "1"
     assert found["IPYTHONDIR"] == str(ours.path / "ipython")
     assert found["JUPYTER_RUNTIME_DIR"] == str(ours.path)
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("HOME", str(tmp_path / "file"))
-    assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(runtime_dir.os, "access", lambda path, mode: False)
-    assert ours.environment()["MPLCONFIGDIR"] == str(ours.path / "matplotlib")
     monkeypatch.setenv("MPLCONFIGDIR", "of the user")
     assert ours.environment()["MPLCONFIGDIR"] == "of the user"
     ours.close()
+
+
+FORMULA = """\
+from matplotlib.figure import Figure
+figure = Figure()
+figure.text(0, 0, "$x^2$")
+figure.savefig("figure.svg")
+print("drawn")"""
+
+
+def test_a_damaged_list_of_fonts(tmp_path: Path):
+    """Matplotlib trusts the list in the home folder, and warns if it misses fonts."""
+    damaged = {"_version": str(FontManager.__version__), "ttflist": [], "afmlist": []}
+    damaged |= {"__class__": "FontManager", "default_size": None}
+    damaged |= {"defaultFamily": {"ttf": "DejaVu Sans", "afm": "Helvetica"}}
+    damaged |= {"_FontManager__default_weight": "normal"}
+    fonts = tmp_path / f".cache/matplotlib/fontlist-v{FontManager.__version__}.json"
+    fonts.parent.mkdir(parents=True)
+    fonts.write_text(json.dumps(damaged))
+    book = Book(tmp_path / "book", {"nb_execution_mode": "force", "nb_execution_in_temp": True})
+    book.page("index", FORMULA)
+    build = book.build("-W", HOME=str(tmp_path))
+    assert build.status == 0, build.log
+    assert book.output() == "drawn"
 
 
 @pytest.mark.skipif(runtime_dir.os.name != "posix", reason="no process clears up")
