@@ -16,6 +16,11 @@
   };
   const hide = (popup) => { if (isOpen(popup)) popup.hidePopover(); };
 
+  // A browser closes by Escape only what a click or a key has opened.
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") document.querySelectorAll("claim-popup:popover-open").forEach(hide);
+  });
+
   document.querySelectorAll("a.claim-chip").forEach((chip) => {
     const popup = popupOf(chip);
     if (!popup.showPopover) return; // an old browser: the chip is a link
