@@ -77,7 +77,7 @@ def _measured(evidence: list[Evidence]) -> list[str]:
             largest + (f", {readable(equal.tolerance)} allowed" if equal.tolerance else "")
         )
     if different := furthest(evidence):
-        verb = "differs by" if different.part == "statement" else "off by"
+        verb = "differs by" if different.part in ("statement", "instead") else "off by"
         found.append(f"{verb} {readable(different.error)}")
     refusals = (e.text.partition(":")[0] for e in evidence if e.kind == "raises")
     found += dict.fromkeys(f"raises {name}" for name in refusals)
