@@ -51,4 +51,5 @@ PLAN = (
         {**_STACK, "n_layer": 2, "n_head": 4},
         ("positions", "feed-forward"),
     ),
+    Setting("8 blocks, 1 head", {**_STACK, "n_layer": 8}, ("residuals",)),
 )
