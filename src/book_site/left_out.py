@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
 from book_site import __version__, settings
-from verified_book.regular import text_of_site
+from book_site.site_files import text_of_site
 
 
 def slim(app: Sphinx, exception: Exception | None) -> None:

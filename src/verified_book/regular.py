@@ -10,16 +10,8 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-from sphinx.errors import SphinxError
-
 #: Bytes of a text at most, unless a caller knows better. The longest page of a site has some 5e6.
 MOST = 2**26
-
-
-class SiteFileError(SphinxError):
-    """A file of a built site cannot be read."""
-
-    category = "Built site"
 
 
 def open_regular(path: str | Path) -> BufferedReader:
@@ -93,21 +85,6 @@ def holds(path: Path, stamp: object) -> bool:
         )
     except OSError:
         return False
-
-
-def text_of_site(file: Path) -> str:
-    """The text of a file of a built site.
-
-    Raises:
-        SiteFileError: If there is none, or what is there is no text.
-    """
-    try:
-        return read_regular(file).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not written in UTF-8"
-        raise SiteFileError(
-            f"{file}: {reason}. Remedy: remove it, and build the book again"
-        ) from error
 
 
 def discard(file: Path) -> None:

@@ -120,13 +120,13 @@ def test_rows_are_folded_below_their_first_sentence(index):
     assert [words(cell) for cell in one.select("td")] == [
         "B1",
         "holds",
-        "One sentence. holds: what its cells assert and print",
+        "One sentence. as expected in one cell",
         "one input",
         "Two",
     ]
     assert words(counted.summary) == "It is two ."
     more = [words(tag) for tag in counted.details.find_all("p")]
-    assert more == ["And even.", "So there.", "holds: what its cells assert and print"]
+    assert more == ["And even.", "So there.", "as expected in one cell"]
     assert words(listed.summary) == "measured"
-    assert words(listed.select("td")[2]).startswith("A list. Of two. measured holds:")
+    assert words(listed.select("td")[2]).startswith("A list. Of two. measured as expected")
     assert not index.select("details.claim-more[open]")

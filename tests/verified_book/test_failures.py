@@ -24,7 +24,10 @@ pytestmark = pytest.mark.xdist_group("failures")
 MEND = "Mend the code"
 NO_PROOF = "claim {} has no proof: no code cell before the next claim or heading$"
 PUT_CELLS = r"^Put the cells that prove it right after it\.$"
-FIELDS = r"^The fields are one :stated:, and for each condition :with NAME: or :without NAME:\.$"
+FIELDS = (
+    r"^The fields are one :stated:, and for each condition :with NAME: or "
+    r":without NAME:, which :otherwise: may follow\.$"
+)
 ONE_WORD = r"^Write one word after the name: claim A3; options below it\.$"
 PROOF = cell("proven = 1\nassert proven")
 
@@ -363,14 +366,28 @@ CASES: dict[str, Callable[[str], Case]] = {
     "an unknown field": lambda kind: case(
         claim(f"field-{kind}", "It is so.\n:state: It is not."),
         cell("assert proven, 'field'"),
-        message="claim: a field :state: that is unknown or given twice$",
+        message="claim: a field :state: that is unknown, empty or given twice$",
         remedy=FIELDS,
         culprit=0,
     ),
     "a field given twice": lambda kind: case(
         claim(f"again-{kind}", "It is so.\n:stated: It is not.\n:stated: It is not."),
         cell("assert proven, 'again'"),
-        message="claim: a field :stated: that is unknown or given twice$",
+        message="claim: a field :stated: that is unknown, empty or given twice$",
+        remedy=FIELDS,
+        culprit=0,
+    ),
+    "an empty field": lambda kind: case(
+        claim(f"bare-{kind}", "It is so.\n:stated:"),
+        cell("assert proven, 'bare'"),
+        message="claim: a field :stated: that is unknown, empty or given twice$",
+        remedy=FIELDS,
+        culprit=0,
+    ),
+    "what happens otherwise without a condition": lambda kind: case(
+        claim(f"otherwise-{kind}", "It is so.\n:otherwise: It is not."),
+        cell("assert proven, 'otherwise'"),
+        message="claim: a field :otherwise: that is unknown, empty or given twice$",
         remedy=FIELDS,
         culprit=0,
     ),

@@ -156,7 +156,7 @@ def test_a_claim_shows_its_id_note_verdict_and_evidence(text: str, kind: str):
     assert words(box).startswith(
         f'settled-holds docutils container"> holds {name} this book The sum'
     )
-    assert "holds: 1e-09 of 2e-09 allowed proof · 3 cells" in words(box)
+    assert "one input; largest error 1e-09 , 2e-09 allowed proof · 3 cells" in words(box)
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,14 @@ def test_a_claim_shows_its_id_note_verdict_and_evidence(text: str, kind: str):
     [
         (
             *("I", "holds if Imd other notes"),
-            "with luck: there is some . holds: 0 without luck: off by 320",
+            "with luck: there is some . without luck: off by 320 one input; no difference",
         ),
-        ("F", "fails Fmd other notes", "Stated: It does, said they. as stated: off by 0.25"),
-        ("P", "holds Pmd this book", "holds: what its cells assert and print"),
+        (
+            "F",
+            "fails Fmd other notes",
+            "✗ It does, said they. as stated: off by 0.25 In fact: It does",
+        ),
+        ("P", "holds Pmd this book", "as expected in one cell"),
     ],
 )
 def test_each_verdict_has_its_words(text: str, kind: str, name: str, verdict: str, measured: str):
@@ -210,12 +214,13 @@ def test_what_has_a_look_is_there(build: Build, text: str):
         *("claim-holds", "claim-holds-if", "claim-fails"),
     }
     red, by_script = {"claim-broken", "settled-broken"}, {"claim-switch"}
+    chips = {"claim-chip", "claim-number"}  # tests/verified_book/claims/test_chips.py
     lacking = styled - own_classes(text) - index
-    assert lacking == red | by_script
+    assert lacking == red | by_script | chips
 
 
 def test_the_index_says_what_was_stated(build: Build):
-    line = '<p class="claim-stated">Stated: It does,\nsaid they.</p>'
+    line = '<p class="claim-stated">✗ It does,\nsaid they.</p>'
     assert build.article("index.html").count(line) == 2
 
 
@@ -233,7 +238,7 @@ def test_a_derivation_stands_in_the_proof_and_strengthens_the_claim(
 ):
     box = claim_box(text, f"L{kind}")
     assert '<div class="claim-derivation docutils container">' in box
-    assert "assert and print, derived proof · derivation · 1 cell By" in words(box)
+    assert "derived; as expected in one cell proof · derivation · 1 cell By" in words(box)
     claims = {item["id"]: item["strength"]["kind"] for item in build.claims}
     assert claims[f"L{kind}"] == "derived"
     assert claims[f"P{kind}"] == "input"
@@ -298,7 +303,7 @@ def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build
     row = row[: row.index("</tr>")]
     assert r'<span class="math notranslate nohighlight">\(1 + 1\)</span>' in row
     assert '<a class="reference internal" href="deep/two.html#claim-frst"' in row
-    assert "holds: 1e-09 of 2e-09 allowed" in words(row)
+    assert "one input; largest error 1e-09 , 2e-09 allowed" in words(row)
     assert words(row).endswith("Chapter rst with Claim Srst in its title")
 
 
@@ -306,8 +311,8 @@ def test_the_index_says_what_is_true_instead_of_what_fails(build: Build, kind: s
     index = build.article("index.html")
     row = index[index.index(f">F{kind}<") :]
     row = words(f"<{row[: row.index('</tr>')]}")
-    assert "fails Instead: It does not. Stated: It does, said they." in row
-    assert index.count("Instead:") == 2
+    assert "fails ✗ It does, said they. In fact: It does not." in row
+    assert index.count("In fact:") == 2
 
 
 def test_the_list_of_claims_is_published_as_json(build: Build):
@@ -332,7 +337,7 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         "stated": None,
         "conditions": [{"name": "with luck", "text": "there is some."}],
         "strength": one_input,
-        "measured": ["holds: 0", "without luck: off by 320"],
+        "measured": ["one input; no difference", "without luck: off by 320"],
         "evidence": [
             {
                 **{"part": "condition", "label": "without luck"},
@@ -355,7 +360,7 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
     asserted = claims["Prst"]
     assert (asserted["error"], asserted["measured"]) == (
         None,
-        ["holds: what its cells assert and print"],
+        ["as expected in one cell"],
     )
     assert [each["kind"] for each in asserted["evidence"]] == ["checked"]
 

@@ -27,8 +27,6 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str):
     with pytest.raises(OSError, match=re.escape(SAID[kind])) as caught:
         regular.read_regular(path)
     assert caught.value.filename == str(path)
-    with pytest.raises(regular.SiteFileError, match=r"file: .*\. Remedy: remove it"):
-        regular.text_of_site(path)
     if kind != "a gigabyte of zeros":
         with pytest.raises(OSError, match=re.escape(SAID[kind])):
             regular.digest_of(path)
@@ -42,8 +40,6 @@ def test_a_file_is_read_to_its_last_byte(tmp_path: Path):
     assert regular.digest_of(link) == hashlib.sha256(b"\0\r\n\xff").hexdigest()
     with pytest.raises(OSError, match="it has 4 bytes, and no more than 3 are read"):
         regular.read_regular(link, most=3)
-    with pytest.raises(regular.SiteFileError, match="it is not written in UTF-8"):
-        regular.text_of_site(link)
 
 
 def test_who_writes_to_a_pipe_waits_on(tmp_path: Path):

@@ -72,11 +72,13 @@ class HalfOfTheResidualScaled(transformer_layers.GPT2):
 class LossGoesRound(transformer_layers.GPT2):
     """Rolls the labels, so that the last position is to predict the first token."""
 
-    def loss(self, ids: Tensor) -> Tensor:
+    def loss(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
         with torch.no_grad():
-            super().loss(ids)  # its errors
+            super().loss(ids, labels)  # its errors
         scores = at_least_float32(self(ids[..., : self.config.n_positions]))
-        following = ids.roll(-1, dims=-1)[..., : self.config.n_positions]
+        following = (ids if labels is None else labels).roll(-1, dims=-1)[
+            ..., : self.config.n_positions
+        ]
         return nn.functional.cross_entropy(scores.flatten(0, -2), following.flatten().long())
 
 

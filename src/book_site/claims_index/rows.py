@@ -9,7 +9,6 @@ from sphinx.writers.html5 import HTML5Translator
 
 from verified_book.claims import listing
 from verified_book.claims.claim import Claim
-from verified_book.claims.folds import pass_by
 
 # Behind the end of a sentence; "e.g." and the like end none.
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[a-z]\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\beq\.)\s+")
@@ -89,7 +88,5 @@ def close_first(self: HTML5Translator, node: claim_first) -> None:
 def setup(app: Sphinx) -> None:
     """Registers the nodes; where no HTML is written, Sphinx takes what they are made from."""
     app.add_node(claim_first, html=(open_first, close_first))
-    plain = (pass_by, pass_by)
-    more = (open_more, close_more)
-    app.add_node(claim_more, html=more, latex=plain, text=plain, man=plain, texinfo=plain)
+    app.add_node(claim_more, html=(open_more, close_more))
     app.connect(listing.LISTED, fold)

@@ -116,7 +116,9 @@ def _works(cited: set[str]) -> str:
 
 def _simplify(soup: BeautifulSoup) -> None:
     """Brings a page into elements that Markdown has."""
-    for tag in soup.select("a.headerlink, .toctree-wrapper, details.claim-proof > summary"):
+    for tag in soup.select(
+        "a.headerlink, .toctree-wrapper, details.claim-proof > summary, claim-popup"
+    ):
         tag.decompose()
     for proof in soup.select("details.claim-proof"):  # its cells are what a notebook is for
         proof.name = "div"

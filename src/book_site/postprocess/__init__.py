@@ -30,7 +30,7 @@ def postprocess(app: "Sphinx", exception: Exception | None) -> None:
     """Rewrites the pages of the site, and what they load."""
     from book_site.postprocess import accessibility, formulas, scripts, stylesheets
     from book_site.postprocess.minify import minified
-    from verified_book.regular import text_of_site
+    from book_site.site_files import text_of_site
 
     if exception is not None or app.builder.format != "html":
         return

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from playwright.sync_api import Error, Page, sync_playwright
 
+from book_site.site_files import SiteFileError, text_of_site
 from verified_book.commands.books import CommandError, one_line, shown
-from verified_book.regular import SiteFileError, text_of_site
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _STYLE = Path(__file__).parent / "pdf.css"

@@ -27,7 +27,7 @@ def leave_out_the_usual_index(app: "Sphinx", env: "BuildEnvironment") -> None:
 def write_data(app: "Sphinx", exception: Exception | None) -> None:
     """Writes what the search looks into."""
     from book_site.search.entries import entries_of_claims, entries_of_page
-    from verified_book.regular import text_of_site
+    from book_site.site_files import text_of_site
     from verified_book.toc_order import reading_order
 
     if exception is not None or app.builder.format != "html":

@@ -10,7 +10,7 @@ Entry = tuple[str, str, str, str]
 
 _ARTICLE = re.compile(r"<article\b[^>]*>(.*)</article>", re.DOTALL)
 _LEFT_OUT = re.compile(
-    r"<(script|style|svg|pre|form|nav|button)\b.*?</\1>"
+    r"<(script|style|svg|pre|form|nav|button|claim-popup)\b.*?</\1>"
     r'|<a class="headerlink".*?</a>'
     r'|<span class="katex-html".*?(?=</span></(?:span|div)>)'
     r'|<span class="eqno">.*?</span>'

@@ -213,26 +213,29 @@ class LogitsInFloat32(_GPT2):
 class LossNotShifted(_GPT2):
     """Holds each logit against the token that it has seen."""
 
-    def loss(self, ids: Tensor) -> Tensor:
-        return functional.cross_entropy(self(ids).flatten(0, -2), ids.flatten().long())
+    def loss(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
+        labels = ids if labels is None else labels
+        return functional.cross_entropy(self(ids).flatten(0, -2), labels.flatten().long())
 
 
 @gpt2.wrong("convert the logits to float32 before the loss.")
 class LossInBfloat16(_GPT2):
     """Sums up in the dtype of the logits."""
 
-    def loss(self, ids: Tensor) -> Tensor:
+    def loss(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
+        labels = ids if labels is None else labels
         logits = self(ids[..., :-1]).flatten(0, -2)
-        return functional.cross_entropy(logits, ids[..., 1:].flatten().long())
+        return functional.cross_entropy(logits, labels[..., 1:].flatten().long())
 
 
 @gpt2.wrong("shift once: either the logits and the targets, or the targets when they are cut.")
 class LossShiftedTwice(_GPT2):
     """Holds each logit against the token after the next."""
 
-    def loss(self, ids: Tensor) -> Tensor:
+    def loss(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
+        labels = ids if labels is None else labels
         return functional.cross_entropy(
-            self(ids[..., :-2]).flatten(0, -2), ids[..., 2:].flatten().long()
+            self(ids[..., :-2]).flatten(0, -2), labels[..., 2:].flatten().long()
         )
 
 

@@ -98,12 +98,13 @@ def require_room(model: Decoder, seq: int) -> None:
         raise ValueError(f"the model has {model.max_seq} positions, got a sequence of {seq}")
 
 
-def require_tokens(ids: Tensor, vocab_size: int) -> None:
+def require_tokens(ids: Tensor, vocab_size: int, name: str = "ids") -> None:
     """Refuses numbers that are of no token; it reads them, so that a GPU is waited for.
 
     Args:
         ids: The tokens.
         vocab_size: How many there are.
+        name: What the caller calls them.
 
     Raises:
         ValueError: If one is not in the vocabulary.
@@ -112,7 +113,7 @@ def require_tokens(ids: Tensor, vocab_size: int) -> None:
         return
     least, most = ids.min(), ids.max()
     if least < 0 or most >= vocab_size:
-        raise ValueError(f"ids must be in [0, {vocab_size}), got values from {least} to {most}")
+        raise ValueError(f"{name} must be in [0, {vocab_size}), got values from {least} to {most}")
 
 
 def embedded(ids: Int[Tensor, "*shape"], table: nn.Embedding) -> Float[Tensor, "*shape d_model"]:

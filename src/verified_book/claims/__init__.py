@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # Imported when a build begins, in this order: a book without claims waits for none of them.
 _MODULES = (
-    *("domain", "directive", "derivation", "folds", "index", "listing"),
-    *("outdated", "checks", "style"),
+    *("domain", "directive", "folds", "index", "listing"),
+    *("chips", "outdated", "checks"),
 )
 
 
@@ -33,7 +33,7 @@ def setup(app: "Sphinx") -> "ExtensionMetadata":
         import_module(f"{__name__}.{module}").setup(app)
     return {
         "version": __version__,
-        "env_version": 3,
+        "env_version": 4,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }

@@ -6,18 +6,23 @@ from dataclasses import replace
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
 
-from verified_book.claims import proofs, style
+from verified_book.claims import proofs
 from verified_book.claims.claim import Claim
 from verified_book.claims.directive import remember_statements
 from verified_book.claims.domain import ClaimsDomain, claims_domain
+from verified_book.outputs.cells import Cell
 from verified_book.outputs.pages import PageCheck, Report, warn_of_skipped
 from verified_book.records import Failure, record_of, records
+from verified_book.static_files import offer_static_files
+
+logger = logging.getLogger(__name__)
 
 
 def check_page(app: Sphinx, doctree: nodes.document, check: PageCheck) -> None:
     """Settles the claims of a page by what its cells did."""
-    style.mark_evidence(check.cells)
+    mark_evidence(check.cells)
     claims = claims_domain(app.env).claims.get(app.env.docname, [])
     if not claims:
         return
@@ -43,6 +48,13 @@ def check_page(app: Sphinx, doctree: nodes.document, check: PageCheck) -> None:
     refuting = {failure.cell for failure in check.failures if failure.refutes}
     broken = {claim_of[cell] for cell in refuting | check.not_run if cell in claim_of}
     check.failures += proofs.settle(app, found, check.checked, broken)
+
+
+def mark_evidence(cells: list[Cell]) -> None:
+    """Gives the cells that end in evidence a class for its kind."""
+    for cell in cells:
+        if cell.node is not None and cell.evidence:
+            cell.node["classes"] += ["evidence", f"evidence-{cell.evidence[-1].get('kind')}"]
 
 
 def report(app: Sphinx, env: BuildEnvironment, found: Report) -> None:
@@ -89,9 +101,20 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
     if app.env.found_docs - app.env.all_docs.keys():
         return failures  # `verified_book check` has read some pages only
     known = ", ".join(sorted({claim.id for claim in claims if claim.has_id}))
+    unproven = {claim.id: f"{claim.source}:{claim.line}" for claim in claims if claim.broken}
     for docname, references in sorted(domain.references.items()):
         for reference in references:
-            if reference.claim not in counts and not domain.is_elsewhere(app, reference, docname):
+            if reference.is_chip and reference.claim in unproven:
+                logger.warning(
+                    "a chip of %s, which is not proven in this build: see %s",
+                    *(f"claim {reference.claim}", unproven[reference.claim]),
+                    location=f"{reference.source}:{reference.line}",
+                    type="verified_book",
+                    subtype="chip",
+                )
+            elif reference.claim not in counts and (
+                reference.is_chip or not domain.is_elsewhere(app, reference, docname)
+            ):
                 message = f"a reference to the claim {reference.claim}, which does not exist"
                 remedy = f"The claims of the book are: {known or 'none'}."
                 failures.append(Failure(reference.source, reference.line, message, remedy))
@@ -99,6 +122,8 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
 
 
 def setup(app: Sphinx) -> None:
-    """Takes part in the checks of :mod:`verified_book`."""
+    """Takes part in the checks of :mod:`verified_book`, and gives claims their look."""
+    offer_static_files(app, __file__)
+    app.add_css_file("verified_book.css")
     app.connect("verified-book-page", check_page)
     app.connect("verified-book-report", report)

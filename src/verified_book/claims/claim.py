@@ -95,11 +95,17 @@ class Claim:
     conditions: list[Condition] = field(default_factory=list)
     derived: bool = False
     stated_nodes: list[nodes.Node] = field(default_factory=list)
+    condition_nodes: list[nodes.Node] = field(default_factory=list)
 
     @property
     def title(self) -> str:
         """What messages call it."""
         return f"claim {self.id}".rstrip()
+
+    @property
+    def stated_title(self) -> str:
+        """What stands before what was stated."""
+        return "✗ " if self.verdict == "fails" else "Stated: "
 
     @property
     def anchor(self) -> str:
@@ -119,3 +125,4 @@ class Reference:
     claim: str
     source: str
     line: int
+    is_chip: bool = False

@@ -1,8 +1,10 @@
-"""The `claim` directive: a statement and its verdict. The cells after it prove it.
+"""The directives `claim`, a statement that the cells after it prove, and `derivation`.
 
 Its body is the statement that is true. Fields at its end, each in a line of its own, add what was
-stated or is believed where it differs (`:stated: ...`), and what the statement needs
-(`:with a bias: ...` or `:without dropout: ...`, a field for each condition).
+stated or is believed where it differs (`:stated: ...`), and what the statement needs (`:with a
+bias: ...` or `:without dropout: ...`, a field for each condition). A condition has two slots where
+`:otherwise: ...` follows it: what is needed, in words if its name does not say it, and what happens
+if it is not so.
 """
 
 import re
@@ -16,8 +18,8 @@ from verified_book.claims.claim import VERDICTS, Claim, Condition
 from verified_book.claims.domain import ClaimsDomain, claims_domain
 from verified_book.directives import CheckedDirective
 
-_KNOWN = re.compile("stated$|with(out)? ")
-_FIELD = re.compile(r":(?P<name>[a-z][^:`]*):\s+(?P<text>\S.*)")
+_KNOWN = re.compile("stated$|otherwise$|with(out)? ")
+_FIELD = re.compile(r":(?P<name>[a-z][^:`]*):(?:\s+(?P<text>\S.*))?")
 
 
 class ClaimDirective(CheckedDirective):
@@ -36,12 +38,12 @@ class ClaimDirective(CheckedDirective):
         self.state.nested_parse(self.content[:end], self.content_offset, body)
         stated = next((each for each in fields if each.name == "stated"), None)
         conditions = [each for each in fields if each.name.startswith(("with ", "without "))]
-        for unknown in fields:
-            if unknown not in (stated, *conditions):
+        for each in fields:
+            if each not in (stated, *conditions) or not (each.text or each.otherwise):
                 self.fail(
-                    f"claim: a field :{unknown.name}: that is unknown or given twice",
+                    f"claim: a field :{each.name}: that is unknown, empty or given twice",
                     "The fields are one :stated:, and for each condition :with NAME: or "
-                    ":without NAME:.",
+                    ":without NAME:, which :otherwise: may follow.",
                 )
         notes = self.config.verified_book_notes
         claim = Claim(
@@ -81,13 +83,25 @@ class ClaimDirective(CheckedDirective):
             ids=[claim.anchor],
             claim_index=len(claims) - 1,
         )
-        if conditions:
-            texts = [self._inline(f"{each.name}: ", each) for each in conditions]
-            box += nodes.container("", *texts, classes=["claim-conditions"])
         if stated:
-            box += nodes.container("", self._inline("Stated: ", stated), classes=["claim-stated"])
+            believed = self._inline(claim.stated_title, stated)
+            box.insert(1, nodes.container("", believed, classes=["claim-stated"]))
+        if conditions:
+            texts = [self._condition(each) for each in conditions]
+            box += nodes.container("", *texts, classes=["claim-conditions"])
         self.set_source_info(box)
         return [box]
+
+    def _condition(self, field: "_Field") -> nodes.paragraph:
+        """A condition as a line: its name, or what it needs and what happens otherwise."""
+        if field.otherwise is None:
+            return self._inline(f"{field.name}: ", field)
+        line = self._inline("Needs: ", field)
+        if not field.text:
+            words = re.sub("^with(out)? ", lambda found: "no " * bool(found[1]), field.name)
+            line += nodes.Text(f"{words}.")
+        line += self._inline(" Otherwise: ", field.otherwise).children
+        return line
 
     def _inline(self, title: str, field: "_Field") -> nodes.paragraph:
         """A field of the claim as a line, with its inline markup."""
@@ -109,18 +123,23 @@ class ClaimDirective(CheckedDirective):
         return value or ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Field:
-    """A field at the end of a claim's body: its name, its lines, and the place of the first."""
+    """A field at the end of a claim's body: its name, its lines, and the place of the first.
+
+    Attributes:
+        otherwise: The field that says what happens where this one, a condition, is not met.
+    """
 
     name: str
     lines: list[str]
     first: int
+    otherwise: "_Field | None" = None
 
     @property
     def text(self) -> str:
         """Its content on one line."""
-        return " ".join(self.lines)
+        return " ".join(self.lines).strip()
 
 
 def _fields(content: list[str]) -> tuple[int, list[_Field]]:
@@ -135,15 +154,39 @@ def _fields(content: list[str]) -> tuple[int, list[_Field]]:
     last = max((place for place, line in enumerate(content) if line.strip()), default=0)
     first = min([*known, last])  # what looks like one further up is an option of a nested directive
     found = {place: match for place, match in found.items() if place >= first}
-    fields = []
+    fields: list[_Field] = []
     for place, match in found.items():
-        lines = [match["text"]]
+        lines = [match["text"] or ""]
         for line in content[place + 1 :]:
             if not line.strip() or _FIELD.fullmatch(line):
                 break
             lines.append(line.strip())
-        fields.append(_Field(" ".join(match["name"].split()), lines, place))
+        field = _Field(" ".join(match["name"].split()), lines, place)
+        before = fields[-1] if fields else field
+        if field.name == "otherwise" and before.name[:4] == "with" and not before.otherwise:
+            before.otherwise = field
+        else:
+            fields.append(field)
     return min(found, default=len(content)), fields
+
+
+class DerivationDirective(CheckedDirective):
+    """A proof in words and formulas among the cells of a claim, where a cell can only test."""
+
+    def run(self) -> list[nodes.Node]:
+        """Makes its box."""
+        self.check_options()
+        if not self.content:
+            self.fail("derivation: it is empty", "Write the derivation as its body.")
+        box = nodes.container(classes=["claim-derivation"])
+        self.set_source_info(box)
+        self.state.nested_parse(self.content, self.content_offset, box)
+        return [box]
+
+
+def is_derivation(node: nodes.Node) -> bool:
+    """Whether a doctree node is the box of a derivation."""
+    return isinstance(node, nodes.container) and "claim-derivation" in node["classes"]
 
 
 def is_claim(node: nodes.Node) -> bool:
@@ -154,18 +197,24 @@ def is_claim(node: nodes.Node) -> bool:
 def remember_statements(doctree: nodes.document, claims: list[Claim]) -> None:
     """Takes the statements of a page for the index, now that docutils has resolved what it can."""
     for box in filter(is_claim, doctree.findall(nodes.container)):
-        body, *fields = box.children[1:]
         claim = claims[box["claim_index"]]
-        claim.text, claim.statement = plain_text(body), _copies(body)
-        for field in fields:
-            lines = [nodes.paragraph("", "", *_copies(line)[1:]) for line in field.children]
-            if isinstance(field, nodes.Element) and "claim-stated" in field["classes"]:
-                claim.stated, claim.stated_nodes = plain_text(lines[0]), _copies(lines[0])
-            else:
+        for part in box.findall(nodes.container):
+            if "claim-body" in part["classes"]:
+                claim.text, claim.statement = plain_text(part), _copies(part)
+            elif "claim-stated" in part["classes"]:
+                line = _unlabelled(part.children[0])
+                claim.stated, claim.stated_nodes = plain_text(line), line.children
+            elif "claim-conditions" in part["classes"]:
+                claim.condition_nodes = _copies(part)
                 claim.conditions = [
-                    Condition(condition.name, plain_text(line))
-                    for condition, line in zip(claim.conditions, lines, strict=True)
+                    Condition(condition.name, plain_text(_unlabelled(line)))
+                    for condition, line in zip(claim.conditions, part.children, strict=True)
                 ]
+
+
+def _unlabelled(line: nodes.Node) -> nodes.paragraph:
+    """A copy of a field's line without what stands before it."""
+    return nodes.paragraph("", "", *_copies(line)[1:])
 
 
 def _copies(body: nodes.Node) -> list[nodes.Node]:
@@ -190,6 +239,7 @@ def plain_text(node: nodes.Node) -> str:
 
 
 def setup(app: Sphinx) -> None:
-    """Registers the directive by both of its names."""
-    app.add_directive("claim", ClaimDirective)
-    app.add_directive_to_domain(ClaimsDomain.name, "claim", ClaimDirective)
+    """Registers the directives by both of their names."""
+    for name, directive in (("claim", ClaimDirective), ("derivation", DerivationDirective)):
+        app.add_directive(name, directive)
+        app.add_directive_to_domain(ClaimsDomain.name, name, directive)

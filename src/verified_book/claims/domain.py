@@ -1,8 +1,8 @@
 """The Sphinx domain of claims: what is known of each page, references, and `objects.inv`.
 
-`{claims:claim}` and `{claims:index}` are its directives and `{claims:claim}` its role; the short
-names `{claim}` and `{claims-index}` stand for them. Other books link to a claim through
-intersphinx, by its id.
+`{claims:claim}` and `{claims:index}` are its directives, `{claims:claim}` and `{claims:chip}` its
+roles; the short names `{claim}`, `{claims-index}` and `{chip}` stand for them. Other books
+link to a claim through intersphinx, by its id.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,6 +16,7 @@ from sphinx.domains import Domain, ObjType
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import NoUri
 from sphinx.roles import XRefRole
+from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
 
 from verified_book.claims.claim import Claim, Reference
@@ -33,9 +34,7 @@ class ClaimRole(XRefRole):
         """Leaves a reference to be resolved; the claim may stand on a page yet to be read."""
         self.name = "claims:claim"  # also where it was written by its short name
         if not self.disabled:
-            source, line = true_place(self.env, *self.get_source_info())
-            references = claims_domain(self.env).references
-            references.setdefault(self.env.docname, []).append(Reference(self.target, source, line))
+            remember_reference(self, self.target)
         return super().run()
 
     def process_link(
@@ -48,6 +47,12 @@ class ClaimRole(XRefRole):
     ) -> tuple[str, str]:
         """The text of the link, also where titles are repeated."""
         return title if has_explicit_title else f"Claim {target}", target
+
+
+def remember_reference(role: SphinxRole, claim: str, is_chip: bool = False) -> None:
+    """Keeps what a role refers to, and where it stands."""
+    reference = Reference(claim, *true_place(role.env, *role.get_source_info()), is_chip)
+    claims_domain(role.env).references.setdefault(role.env.docname, []).append(reference)
 
 
 class ClaimsDomain(Domain):
@@ -63,10 +68,9 @@ class ClaimsDomain(Domain):
         "references": {},
         "indexes": set(),
         "shown": set(),
-        "links": {},
         "rows": [],
     }
-    data_version = 4
+    data_version = 5
 
     @property
     def claims(self) -> dict[str, list[Claim]]:

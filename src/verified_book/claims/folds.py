@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 from verified_book.claims.claim import Claim
-from verified_book.claims.derivation import is_derivation
+from verified_book.claims.directive import is_derivation
 from verified_book.outputs.cells import Cell, is_cell
 
 
@@ -82,19 +82,7 @@ def close_details(self: HTML5Translator, node: claim_fold) -> None:
     self.body.append("</details>\n")
 
 
-def pass_by(self: nodes.NodeVisitor, node: nodes.container) -> None:
-    """Leaves what is folded as it is, where nothing can be opened."""
-
-
 def setup(app: Sphinx) -> None:
     """Registers the node and the script that opens it where a reader or a link asks."""
-    plain = (pass_by, pass_by)
-    app.add_node(
-        claim_fold,
-        html=(open_details, close_details),
-        latex=plain,
-        text=plain,
-        man=plain,
-        texinfo=plain,
-    )
+    app.add_node(claim_fold, html=(open_details, close_details))  # elsewhere it is a container
     app.add_js_file("verified_book_claims.js", loading_method="defer")

@@ -12,16 +12,10 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from verified_book.claims.claim import Evidence
 from verified_book.claims.domain import ClaimsDomain, claims_domain
-from verified_book.claims.listing import listing
-from verified_book.claims.measurements import (
-    claim_strength,
-    lines,
-    measured,
-)
+from verified_book.claims.listing import level_below, listing
+from verified_book.claims.measurements import claim_strength, lines, measured
 from verified_book.directives import CheckedDirective
-from verified_book.headings import level_below
 
 
 class claims_index(nodes.General, nodes.Element):  # noqa: N801  # docutils names its nodes so
@@ -79,22 +73,13 @@ def as_json(app: Sphinx, env: BuildEnvironment) -> dict[str, Any]:
                 "conditions": [{"name": c.name, "text": c.text} for c in claim.conditions],
                 "strength": asdict(claim_strength(claim)),
                 "measured": lines(claim),
-                "evidence": [_evidence(each) for each in claim.evidence],
+                "evidence": [
+                    {name: value for name, value in asdict(each).items() if name != "text"}
+                    for each in claim.evidence
+                ],
             }
         )
     return {"claims": found}
-
-
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    """One piece of evidence for programs: the part that it is for, and its numbers."""
-    return {
-        "part": evidence.part,
-        "label": evidence.label,
-        "kind": evidence.kind,
-        "error": evidence.error,
-        "tolerance": evidence.tolerance,
-        "strength": asdict(evidence.strength),
-    }
 
 
 def write_json(app: Sphinx, exception: Exception | None) -> None:

@@ -5,6 +5,7 @@ Other extensions may change it by the event `verified-book-claims-listing`.
 
 import re
 from collections import Counter
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -19,8 +20,7 @@ from verified_book.claims.measurements import (
     kind_in_words,
     lines,
 )
-from verified_book.claims.tables import copied, make_table, text, verdict
-from verified_book.headings import heading
+from verified_book.claims.tables import make_table, said, text, verdict
 
 # A container is to be shown: with its claims, which stand in its rows in this order.
 LISTED = "verified-book-claims-listing"
@@ -116,18 +116,21 @@ def _cells(app: Sphinx, docname: str, claim: Claim) -> list[nodes.Element]:
 
 
 def statement(claim: Claim, docname: str) -> nodes.container:
-    """What a claim says, what was stated instead, and what was measured."""
-    found = copied(claim.statement, docname)
-    if claim.stated:
-        first = next(found.findall(nodes.paragraph), None)
-        if claim.verdict == "fails" and first is not None:  # or it would be read as what fails
-            first.insert(
-                0, [nodes.inline("", "Instead:", classes=["claim-field"]), nodes.Text(" ")]
-            )
-        line = nodes.paragraph("", "Stated: ", *claim.stated_nodes, classes=["claim-stated"])
-        found += copied([line], docname).children
-    found += [in_words(line, classes=["claim-evidence"]) for line in lines(claim)]
-    return found
+    """What was stated, what is so, and what was measured."""
+    measured = [in_words(line, classes=["claim-evidence"]) for line in lines(claim)]
+    return nodes.container("", *said(claim, docname), *measured)
+
+
+def heading(level: int, *words: str | nodes.Node, **attributes: Any) -> nodes.rubric:
+    """A heading of a level in HTML; elsewhere a rubric."""
+    children = [nodes.Text(each) if isinstance(each, str) else each for each in words]
+    return nodes.rubric("", "", *children, level=level, **attributes)  # MyST-Parser writes it
+
+
+def level_below(place: nodes.Node) -> int:
+    """The level of a heading in the section that a node stands in."""
+    above = place.parent
+    return 1 if above is None else min(6, level_below(above) + isinstance(above, nodes.section))
 
 
 def setup(app: Sphinx) -> None:

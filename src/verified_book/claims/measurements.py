@@ -20,25 +20,47 @@ _KINDS = {
 
 
 def lines(claim: Claim) -> list[str]:
-    """The evidence of a claim, a line for each of its parts, in its own words."""
+    """What a claim's evidence amounts to: its strength, then a line for each other part."""
     if claim.broken:
         return ["Not proven in this build: see its log."]
-    main = main_part(claim)
-    by_line: dict[tuple[str, str], list[Evidence]] = {}
-    for each in claim.evidence:
-        part, label = each.part, each.label
-        if part == "statement" != main:  # what is true in place of what was stated
-            part, label = "instead", "instead"
-        by_line.setdefault((part, label), []).append(each)
-    order = (main, *(part for part in ("counterexample", "instead", "condition") if part != main))
-    found = []
-    for part in order:
-        for (of, label), evidence in by_line.items():
-            if of == part:
-                is_derived = claim.derived and any(e.part == "statement" for e in evidence)
-                derived = ["derived"] if is_derived else []
-                found.append(f"{label}: {', '.join([_measured(part, evidence), *derived])}")
-    return found
+    return [strength_line(claim), *(f"{label}: {said}" for label, said in others(claim).items())]
+
+
+def strength_line(claim: Claim) -> str:
+    """How strong the evidence is for what a claim says is so, strongest first.
+
+    Examples:
+        >>> equal = Evidence("equal", 4e-15, 1e-12, strength=Strength("draws", 200))
+        >>> strength_line(Claim("A1", *[""] * 3, [], "", "", 1, [equal], derived=True))
+        'derived; 200 draws; largest error 4e-15, 1e-12 allowed'
+    """
+    evidence = [each for each in claim.evidence if _is_of_what_is_so(each, claim)]
+    found = ["derived"] if claim.derived else []
+    if evidence:
+        tried = strength(evidence)
+        is_one = tried.kind == "input" and any(
+            e.kind not in ("checked", "raises") for e in evidence
+        )
+        count = "one input" if is_one else in_count(tried).removeprefix("over ")
+        found += [*filter(None, [count]), *_measured(evidence)]
+    return "; ".join(found) or "only what was stated is shown to fail"
+
+
+def others(claim: Claim) -> dict[str, str]:
+    """What was measured of the other parts of a claim, by the words that say what was shown."""
+    by_label: dict[str, list[Evidence]] = {}
+    for part in ("counterexample", "instead", "condition"):
+        for each in claim.evidence:
+            if each.part == part and not _is_of_what_is_so(each, claim):
+                by_label.setdefault(each.label, []).append(each)
+    return {
+        label: ", ".join([*_measured(evidence), *filter(None, [in_count(strength(evidence))])])
+        for label, evidence in by_label.items()
+    }
+
+
+def _is_of_what_is_so(evidence: Evidence, claim: Claim) -> bool:
+    return evidence.part == "statement" or (evidence.part, claim.verdict) == ("instead", "fails")
 
 
 def main_part(claim: Claim) -> str:
@@ -46,24 +68,25 @@ def main_part(claim: Claim) -> str:
     return "counterexample" if claim.verdict == "fails" else "statement"
 
 
-def _measured(part: str, evidence: list[Evidence]) -> str:
-    """The numbers or the laws that stand for a part, and how many inputs they are of."""
+def _measured(evidence: list[Evidence]) -> list[str]:
+    """The numbers or the laws that stand for a part."""
     found = []
     if equal := nearest(evidence):
-        allowed = f" of {readable(equal.tolerance)} allowed" if equal.tolerance else ""
-        found.append(f"{readable(equal.error)}{allowed}")
+        largest = f"largest error {readable(equal.error)}" if equal.error else "no difference"
+        found.append(
+            largest + (f", {readable(equal.tolerance)} allowed" if equal.tolerance else "")
+        )
     if different := furthest(evidence):
-        verb = "differs by" if part == "statement" else "off by"
+        verb = "differs by" if different.part in ("statement", "instead") else "off by"
         found.append(f"{verb} {readable(different.error)}")
-    found += dict.fromkeys(e.text.partition(":")[0] for e in evidence if e.kind == "raises")
-    tried = in_count(strength(evidence))
-    laws = dict.fromkeys(
-        e.text.removesuffix(f", {in_count(e.strength)}") for e in evidence if e.kind == "holds"
+    refusals = (e.text.partition(":")[0] for e in evidence if e.kind == "raises")
+    found += dict.fromkeys(f"raises {name}" for name in refusals)
+    laws = (e for e in evidence if e.kind == "holds" and not found)
+    found += dict.fromkeys(
+        e.text.removeprefix("holds: ").removesuffix(f", {in_count(e.strength)}") for e in laws
     )
-    if laws and not found:
-        found = [*laws] if len(laws) == 1 else [f"{len(laws)} laws"]
-        found[0] = found[0].removeprefix("holds: ")
-    return ", ".join(filter(None, ["; ".join(found) or "what its cells assert and print", tried]))
+    cells = f"{len(evidence)} cells" if len(evidence) > 1 else "one cell"
+    return found or [f"as expected in {cells}"]
 
 
 def strength(evidence: list[Evidence]) -> Strength:

@@ -12,18 +12,17 @@ def outdated_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:
     An index shows the titles of chapters as well.
     """
     domain = claims_domain(env)
-    claims, old_links, old_rows = domain.ordered_claims(), domain.data["links"], domain.data["rows"]
-    links = {claim.id: (claim.page, claim.text) for claim in claims}
+    claims, old_rows = domain.ordered_claims(), domain.data["rows"]
     titles = {claim.page: env.titles[claim.page].astext() for claim in claims}
     rows = [
         (
             *(c.id, c.note, c.verdict, c.text, c.stated, c.page, titles[c.page], c.broken),
-            *(c.derived, *c.evidence),
+            *(c.derived, *((d.name, d.text) for d in c.conditions), *c.evidence),
         )
         for c in claims
     ]
-    domain.data["links"], domain.data["rows"] = links, rows
-    changed = {name for name in links | old_links if links.get(name) != old_links.get(name)}
+    domain.data["rows"] = rows
+    changed = {row[0] for row in {*rows}.symmetric_difference(old_rows)}  # a chip shows all
     pages = {
         docname
         for docname, references in domain.references.items()

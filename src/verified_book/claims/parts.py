@@ -34,17 +34,11 @@ def part_of(shows: str) -> tuple[str, str] | None:
     """
     words = " ".join(shows.split())
     first, _, rest = words.partition(" ")
-    if not words:
-        return "statement", "holds"
-    if first in ("with", "without") and rest:
-        return "condition", words
-    if first == "as" and rest:
-        return "counterexample", words
-    if first == "instead":
-        return "instead", words
+    parts = {"with": "condition", "without": "condition", "as": "counterexample"} if rest else {}
+    part = {**parts, "instead": "instead", "": "statement"}.get(first)
     if words == "illustration":
-        return "illustration", words
-    return None
+        part = words
+    return (part, words or "holds") if part else None
 
 
 def wanting(claim: Claim, shown: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

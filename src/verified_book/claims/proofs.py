@@ -9,9 +9,9 @@ from sphinx.application import Sphinx
 
 from verified_book.claims import folds, parts
 from verified_book.claims.claim import Claim, Evidence, Strength
-from verified_book.claims.derivation import is_derivation
-from verified_book.claims.directive import is_claim
-from verified_book.claims.measurements import in_words, lines
+from verified_book.claims.directive import is_claim, is_derivation
+from verified_book.claims.measurements import in_words, lines, others
+from verified_book.claims.tables import label
 from verified_book.outputs.cells import Cell
 from verified_book.records import Failure
 
@@ -121,12 +121,30 @@ def leave_open(proofs: list[Proof]) -> None:
 
 def _show(proof: Proof) -> None:
     """Completes the look of a claim, now that it is proven or not."""
-    if proof.claim.broken:
+    claim = proof.claim
+    if claim.broken:
         proof.box["classes"].append("claim-broken")
-    found = lines(proof.claim)
-    evidence = nodes.container("", *map(in_words, found), classes=["claim-evidence"])
-    proof.box.append(evidence)
-    folds.fold(proof.box, proof.claim, proof.cells)
+    found = {} if claim.broken else others(claim)
+    for part in list(proof.box.findall(nodes.container)):
+        if "claim-body" in part["classes"] and claim.stated:
+            label(part, "In fact:")
+        elif "claim-stated" in part["classes"]:
+            _add(part[0], {name: found.pop(name) for name in list(found) if name[:3] == "as "})
+        elif "claim-conditions" in part["classes"]:
+            for line, condition in zip(part.children, claim.conditions, strict=True):
+                name = condition.dropped
+                _add(line, {name: found.pop(name)} if name in found else {})
+    told = [lines(claim)[0], *(f"{name}: {said}" for name, said in found.items())]
+    proof.box.append(nodes.container("", *map(in_words, told), classes=["claim-evidence"]))
+    folds.fold(proof.box, claim, proof.cells)
+
+
+def _add(line: nodes.Node, measured: dict[str, str]) -> None:
+    """Says at the end of a part's line what was measured of it."""
+    said = "; ".join(f"{name}: {text}" for name, text in measured.items())
+    if said and isinstance(line, nodes.Element):
+        shown = nodes.inline("", "", *in_words(said).children, classes=["claim-evidence"])
+        line.extend([nodes.Text(" "), shown])
 
 
 def _can_fail(cell: Cell, checked: set[int]) -> bool:

@@ -40,6 +40,24 @@ def copied(parts: list[nodes.Node], docname: str) -> nodes.container:
     return copy
 
 
+def said(claim: Claim, docname: str) -> list[nodes.Node]:
+    """What a claim says: what was stated, if it differs, and then what is so."""
+    found = copied(claim.statement, docname)
+    if not claim.stated:
+        return found.children
+    label(found, "In fact:")
+    line = nodes.paragraph("", claim.stated_title, *claim.stated_nodes, classes=["claim-stated"])
+    return [*copied([line], docname).children, *found.children]
+
+
+def label(statement: nodes.Element, words: str) -> None:
+    """Puts words before a statement, into its first paragraph if it begins with one."""
+    first = statement[0] if statement.children else None
+    if not isinstance(first, nodes.paragraph):
+        statement.insert(0, first := nodes.paragraph())
+    first.insert(0, [nodes.inline("", words, classes=["claim-field"]), nodes.Text(" ")])
+
+
 def text(words: str) -> nodes.paragraph:
     """A cell of words."""
     return nodes.paragraph("", words)

@@ -266,7 +266,7 @@ def test_prose_is_markdown(notebook, name):
     assert prose == [
         "# A chapter\n\nSee [No cells](https://a.org/plain.html) and $x^2$.\n\n"
         f"> **Claim B{number} (this book): holds.** One and one is $2$.\n>\n"
-        "> holds: what its cells assert and print",
+        "> as expected in one cell",
         "Before.",
         f"## A middle\n\n> **Exercise {exercise}  (Think)**\n>\n> Why?\n\n"
         f"<details><summary>Solution to Exercise {exercise} (Think)</summary>\n\nBecause.\n\n"

@@ -17,6 +17,7 @@ from transformer_layers import GPT2, GPT2Config
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 VOCAB_SIZE, POSITIONS = 11, 16
+IDS = torch.tensor([0, 1, 2])
 MODELS = {
     "GPT2": lambda: GPT2(GPT2Config(VOCAB_SIZE, POSITIONS, 8, 2, 4)),
     "second": lambda: Second(SecondConfig(VOCAB_SIZE, POSITIONS, 8, 2, 4, 2)),
@@ -91,6 +92,28 @@ def test_the_loss_is_the_cross_entropy_of_the_next_token(model):
     ids = random_ids(3, 9)
     expected = nn.functional.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
     assert_same([model.loss(ids)], [expected])
+    assert_same([model.loss(ids, ids)], [expected])
+
+
+def test_labels_choose_what_the_loss_is_the_mean_of(model):
+    ids = random_ids(3, 9)
+    scored = torch.zeros(3, 9, dtype=torch.bool)
+    scored[0, 4:7] = scored[1, 8] = scored[2, 0] = True  # the first of a sequence has no guess
+    found = model.loss(ids, ids.masked_fill(~scored, -100).int())
+    log_p = model(ids).log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:, None])[..., 0]
+    assert_same([found], [-log_p[scored[:, 1:]].mean()])
+    assert scored[:, 1:].sum() == 4
+
+
+def test_padding_that_is_not_scored_changes_no_loss_and_no_gradient(model):
+    ids = random_ids(5)
+    parameters = [*model.parameters()]
+    expected = torch.autograd.grad(model.loss(ids), parameters)
+    padded = torch.cat([ids, torch.zeros(4, dtype=torch.int64)])
+    labels = padded.masked_fill(torch.arange(9) >= 5, -100)
+    assert_same([model.loss(padded, labels)], [model.loss(ids)])
+    found = torch.autograd.grad(model.loss(padded, labels), parameters, materialize_grads=True)
+    assert_same(found, expected)
 
 
 def test_what_is_saved_is_loaded(model, tmp_path):
@@ -137,6 +160,12 @@ def test_in_another_dtype_it_writes(model, dtype):
         (lambda m: m(torch.tensor([11])), ValueError, r"ids must be in \[0, 11\), got values from"),
         (lambda m: m.loss(torch.tensor([1, -100])), ValueError, r"ids must be in \[0, 11\), got"),
         (lambda m: m.loss(torch.tensor([1])), ValueError, "two tokens or more"),
+        (lambda m: m.loss(IDS - 9, IDS), ValueError, r"ids must be in \[0, 11\), got"),
+        (lambda m: m.loss(IDS, IDS + 9), ValueError, r"labels must be in \[0, 11\), .* 10 to 11"),
+        (lambda m: m.loss(IDS, IDS - 9), ValueError, "labels must be in .* from -8 to -7"),
+        (lambda m: m.loss(IDS, IDS[1:]), ValueError, r"not shifted, got \(2,\) for \(3,\)"),
+        (lambda m: m.loss(IDS, IDS * 1.0), TypeError, "labels must be a tensor of int64"),
+        (lambda m: m.loss(IDS, 0 * IDS - 100), ValueError, r"-100 for all of \(3,\)"),
         (lambda m: m(torch.ones(2)), TypeError, "ids must be a tensor of int64 or int32"),
         (lambda m: m.generate([1, 2], 3), TypeError, "ids must be"),
         (lambda m: m.generate(random_ids(1, 3), 1, eos_token=11), ValueError, "eos_token must be"),

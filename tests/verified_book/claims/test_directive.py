@@ -41,7 +41,7 @@ def test_the_anchor_and_the_title_of_a_claim():
         (["So.", ":state: Not.", ""], 1, [("state", "Not.", 1)]),
         (["```{note}", ":class: wide", "So.", "```"], 4, []),
         (["```{note}", ":class: wide", "```", ":stated: No."], 3, [("stated", "No.", 3)]),
-        (["So.", ":stated:"], 2, []),
+        (["So.", ":stated:"], 1, [("stated", "", 1)]),
         (["So.", ":withal: no", "more"], 3, []),
     ],
 )
@@ -49,3 +49,11 @@ def test_fields_stand_at_the_end_of_a_claim(content, end, expected):
     place, fields = _fields(content)
     assert place == end
     assert [(field.name, field.text, field.first) for field in fields] == expected
+
+
+def test_what_happens_otherwise_belongs_to_the_condition_before_it():
+    _, (first, second) = _fields([":with a:", ":otherwise: no,", "never.", ":without b: c", "", ""])
+    assert (first.name, first.text, second.otherwise) == ("with a", "", None)
+    assert (first.otherwise.text, first.otherwise.first) == ("no, never.", 1)
+    _, (first, again) = _fields([":with a: x", ":otherwise: y", ":otherwise: z"])
+    assert (first.otherwise.text, again.name) == ("y", "otherwise")

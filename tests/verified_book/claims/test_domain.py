@@ -102,7 +102,9 @@ def test_pages_that_show_a_claim_are_written_again_when_it_changes(domain):
     assert outdated_pages(None, book) == []
     domain.claims["a"][0].text = "Not so."
     assert outdated_pages(None, book) == ["index", "lines", "links"]
-    domain.claims["a"][0].verdict = "fails"
+    domain.claims["a"][0].verdict = "fails"  # which a chip shows
+    assert outdated_pages(None, book) == ["index", "lines", "links"]
+    domain.claims["a"].reverse()
     assert outdated_pages(None, book) == ["index", "lines"]
 
 

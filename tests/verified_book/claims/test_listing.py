@@ -84,7 +84,7 @@ def test_each_column_has_its_title(index):
 
 def test_a_row_says_all_that_is_known(index):
     listed, counted, one = index.select("table.claims-index tbody tr")
-    measured = "holds: what its cells assert and print"
+    measured = "as expected in one cell"
     assert [words(cell) for cell in one.select("td")] == [
         *("B1", "holds", f"One sentence. {measured}", "one input", "Two")
     ]

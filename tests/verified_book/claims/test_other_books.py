@@ -73,7 +73,7 @@ def test_references_within_the_book_may_name_no_domain(first):
 
 def test_a_field_is_a_line_of_the_box(first):
     text = words(first.joinpath("part/page.html").read_text())
-    assert "fails B-2 It is six. without luck: there is none . Stated: It is seven . " in text
+    assert "fails B-2 ✗ It is seven . In fact: It is six. without luck: there is none . " in text
 
 
 LINK = 'href="https://first.example/part/page.html#claim-a1"'

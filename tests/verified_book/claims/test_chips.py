@@ -1,0 +1,156 @@
+"""The signs of claims that stand on other pages."""
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build, words
+
+CONF = """\
+extensions = ["myst_nb", "verified_book.claims"]
+nb_execution_mode = "cache"
+nb_execution_allow_errors = True
+"""
+LESSON = """\
+# A lesson
+
+It holds {chip}`A1`, it depends {chip}`A2`,
+it is false {chip}`A3`, and again {claims:chip}`A1`.
+"""
+RST = """\
+One more
+========
+
+It holds :chip:`A1`.
+
+Not so :chip:`claims`.
+"""
+
+
+def claim(name: str, verdict: str, text: str, *cells: tuple[str, str]) -> str:
+    parts = [f"```{{claim}} {name}\n:verdict: {verdict}\n\n{text}\n```\n"]
+    for shows, code in cells:
+        option = f":shows: {shows}\n" if shows else ""
+        parts.append(f"```{{code-cell}} ipython3\n{option}{code}\n```\n")
+    return "\n".join(parts)
+
+
+ONE = "one = 1\nassert one == {}"
+A1 = claim("A1", "holds", 'It is "so" & <thus>: $1 < 2$.', ("", ONE.format(1)))
+A2 = claim(
+    "A2",
+    "holds-if",
+    "It may be, see {claim}`A1`.\n:with luck: a *lot* of it.\n:otherwise: nothing.\n"
+    ":without rain:\n:otherwise: wet.\n:with a hat: it is cold.",
+    ("", ONE.format(1)),
+    *((shows, ONE.format(1)) for shows in ("without luck", "with rain", "without a hat")),
+)
+A3 = claim(
+    "A3",
+    "fails",
+    "It is not.\n:stated: The post: it is.",
+    ("as stated", ONE.format(1)),
+    ("", ONE.format(1)),
+)
+TREE = "# All\n\n```{toctree}\nlesson\nmore\nproofs/all\n```\n"
+PAGES = {
+    "index.md": TREE,
+    "lesson.md": LESSON,
+    "more.rst": RST.replace("Not so :chip:`claims`.\n", ""),
+    "proofs/all.md": f"{FRONT_MATTER}\n# Proofs\n\n{A1}\n{A2}\n{A3}",
+}
+
+
+def chips(build: Build, name: str = "lesson.html"):
+    return BeautifulSoup(build.pages[name], "html.parser").select("a.claim-chip")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("chips")
+
+
+@pytest.fixture(scope="module")
+def build(folder) -> Build:
+    return sphinx_build(folder, CONF, PAGES)
+
+
+def test_each_verdict_has_its_sign_a_link_and_a_name(build):
+    assert [
+        (chip.get_text(), chip["href"], chip["aria-label"], chip["class"][1])
+        for chip in chips(build)
+    ] == [
+        (
+            *("✓ A1", "proofs/all.html#claim-a1"),
+            *("holds: claim A1, It is “so” & <thus>: $1 < 2$.", "claim-holds"),
+        ),
+        (
+            *("≈ A2", "proofs/all.html#claim-a2"),
+            *("holds if: claim A2, It may be, see Claim A1.", "claim-holds-if"),
+        ),
+        (
+            *("✗ A3", "proofs/all.html#claim-a3"),
+            *("believed, and false: claim A3, The post: it is.", "claim-fails"),
+        ),
+        (
+            *("✓ A1", "proofs/all.html#claim-a1"),
+            *("holds: claim A1, It is “so” & <thus>: $1 < 2$.", "claim-holds"),
+        ),
+    ]
+
+
+def test_a_title_says_how_strong_a_claim_is_and_what_it_needs(build):
+    assert [chip["title"] for chip in chips(build)][:2] == [
+        "as expected in one cell.",
+        "as expected in one cell. with luck: a lot of it. Otherwise: nothing. "
+        "without rain: no rain. Otherwise: wet. with a hat: it is cold.",
+    ]
+
+
+def test_a_condition_says_what_is_needed_and_what_happens_otherwise(build):
+    box = BeautifulSoup(build.pages["proofs/all.html"], "html.parser").select_one("#claim-a2")
+    assert [words(str(line)) for line in box.select(".claim-conditions > p")] == [
+        "Needs: a lot of it. Otherwise: nothing. without luck: as expected in one cell",
+        "Needs: no rain. Otherwise: wet. with rain: as expected in one cell",
+        "with a hat: it is cold. without a hat: as expected in one cell",
+    ]
+
+
+def test_a_chip_is_a_role_of_rst_too(build):
+    [chip] = chips(build, "more.html")
+    assert chip["href"] == "proofs/all.html#claim-a1"
+
+
+def test_other_builders_show_a_link_with_sign_and_number(folder, build):
+    text = sphinx_build(folder, CONF, PAGES, "-b", "text").site / "lesson.txt"
+    assert "It holds ✓ A1, it depends ≈ A2, it is false ✗ A3" in " ".join(text.read_text().split())
+
+
+def test_a_changed_verdict_writes_the_page_again(tmp_path):
+    sphinx_build(tmp_path, CONF, PAGES, "-j2")
+    changed = PAGES["proofs/all.md"].replace(":verdict: holds\n", ":verdict: holds-if\n", 1)
+    changed = changed.replace("$1 < 2$.", "$1 < 2$.\n:with luck: some.", 1).replace(
+        "```{claim} A2",
+        f"```{{code-cell}} ipython3\n:shows: without luck\n{ONE.format(1)}\n```\n\n```{{claim}} A2",
+    )
+    build = sphinx_build(tmp_path, CONF, {**PAGES, "proofs/all.md": changed}, "-j2")
+    assert [chip.get_text() for chip in chips(build)] == ["≈ A1", "≈ A2", "✗ A3", "≈ A1"]
+    assert [chip.get_text() for chip in chips(build, "more.html")] == ["≈ A1"]
+
+
+def test_a_chip_of_what_is_not_proven_is_named(tmp_path):
+    broken = PAGES["proofs/all.md"].replace(ONE.format(1), ONE.format(2), 1)
+    pages = {**PAGES, "proofs/all.md": broken, "more.rst": RST}
+    build = sphinx_build(tmp_path, CONF, pages, status=1)
+    assert "lesson.md:3: WARNING: a chip of claim A1, which is not proven in this build" in (
+        build.log.replace("see ", "").replace(f"{tmp_path}/book/", "")
+    )
+    assert "more.rst:4: WARNING: a chip of claim A1" in build.log
+    assert [
+        (failure.file, failure.line, failure.message)
+        for failure in build.failures
+        if failure.file == "more.rst"
+    ] == [("more.rst", 6, "a reference to the claim claims, which does not exist")]
+    assert [chip.get_text() for chip in chips(build)] == ["! A1", "≈ A2", "✗ A3", "! A1"]
+    assert chips(build)[0]["aria-label"].startswith("not proven: claim A1, ")
+    assert chips(build)[0]["class"][1] == "claim-broken"
+    assert "Not so claims." in words(build.pages["more.html"])
