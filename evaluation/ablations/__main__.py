@@ -1,0 +1,33 @@
+"""The command line: `python -m evaluation.ablations`, `make ablations`."""
+
+import argparse
+
+import torch
+
+from evaluation.ablations.measure import measure
+from evaluation.ablations.plan import PLAN, SEEDS
+from evaluation.ablations.record import RESULTS, facts
+from evaluation.ablations.tables import table
+from evaluation.recorded import at_least_one, new_file, write_results
+
+
+def main() -> None:
+    """Trains and asks the models, writes the results and prints them."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.ablations", description=__doc__)
+    parser.add_argument("--only", help="the settings whose name has this text, and print alone")
+    parser.add_argument("--seeds", type=at_least_one, default=SEEDS, help="models of each")
+    parser.add_argument("--output", type=new_file, default=RESULTS)
+    options = parser.parse_args()
+    plan = [setting for setting in PLAN if options.only is None or options.only in setting.name]
+    if not plan:
+        parser.error(f"--only: the settings are {'; '.join(each.name for each in PLAN)}")
+    torch.set_num_threads(1)
+    begun = facts()  # before hours in which a source may change
+    rows = measure(plan, options.seeds)
+    if options.only is None:
+        write_results(options.output, {**begun, "seeds": options.seeds, "rows": rows})
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

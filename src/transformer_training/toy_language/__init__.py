@@ -1,0 +1,35 @@
+"""A language in which each part of a GPT has something to do, and small models that learn it.
+
+One block with one head learns which verb a sentence has. Take a part out of it before it is trained
+(`ablations`), and some kind of sentence goes wrong. A kind more asks for a second head, and one for
+a second block.
+"""
+
+from transformer_training.toy_language.ablations import ABLATIONS
+from transformer_training.toy_language.language import (
+    NOUNS,
+    VERBS,
+    WORDS,
+    Kind,
+    decode,
+    draw,
+    encode,
+    kind,
+    kinds,
+)
+from transformer_training.toy_language.model import share_right, trained_model
+
+__all__ = [
+    "ABLATIONS",
+    "NOUNS",
+    "VERBS",
+    "WORDS",
+    "Kind",
+    "decode",
+    "draw",
+    "encode",
+    "kind",
+    "kinds",
+    "share_right",
+    "trained_model",
+]

@@ -1,0 +1,76 @@
+"""The model is the same wherever it is trained, leaves torch as it was, and learns."""
+
+import pytest
+import torch
+
+from transformer_training.toy_language import VERBS, kind, share_right, trained_model
+
+
+def same(first: torch.nn.Module, second: torch.nn.Module) -> bool:
+    return all(map(torch.equal, first.parameters(), second.parameters()))
+
+
+@pytest.fixture
+def float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def test_the_model_is_the_same_whatever_was_drawn_before():
+    torch.manual_seed(1)
+    first = trained_model(steps=5)
+    torch.manual_seed(2)
+    torch.randn(7)
+    with torch.no_grad():
+        second = trained_model(steps=5)
+    with torch.inference_mode():
+        third = trained_model(steps=5)
+    assert same(first, second)
+    assert same(first, third)
+    assert not third.wte.weight.is_inference()
+
+
+def test_the_model_is_the_same_on_pages_of_another_dtype(float64):
+    wide = trained_model(steps=5)
+    assert wide.wte.weight.dtype == torch.float64
+    torch.set_default_dtype(torch.float32)
+    assert same(wide.float(), trained_model(steps=5))
+
+
+def test_torch_is_left_as_it_was():
+    torch.manual_seed(3)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    trained_model(steps=2)
+    with pytest.raises(ValueError, match="got 'far'"):
+        trained_model(kinds=("far",))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    assert torch.get_default_dtype() == torch.float32
+    assert torch.is_grad_enabled()
+
+
+def test_another_seed_is_another_model():
+    assert not same(trained_model(steps=0), trained_model(steps=0, seed=1))
+
+
+def test_names_that_there_are_not():
+    with pytest.raises(ValueError, match=r"^the parts are attention, .*; got 'soul'$"):
+        trained_model("soul")
+    with pytest.raises(ValueError, match=r"^name at least one kind"):
+        trained_model(kinds=())
+
+
+def test_the_model_of_the_pages_has_learned_all_six_kinds():
+    model = trained_model()
+    assert not model.training
+    assert min(share_right(model, name) for name in VERBS) > 0.99
+
+
+def test_the_share_of_a_model_that_always_says_is():
+    model = trained_model(steps=0)
+    with torch.no_grad():
+        model.wte.weight.zero_()  # all scores are 0, and the first choice is the highest
+    singular = (kind("near").right == kind("near").right.min()).double().mean().item()
+    assert share_right(model, "near") == singular == 0.5
+    assert share_right(model, "and") == 0
