@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations benchmark held-out survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -85,6 +85,9 @@ draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may
 
 ablations: $(VENV)/installed ## train small models without each part, ten seeds each; twenty minutes; writes evaluation/ablations/results.json
 	$(BIN)/python -m evaluation.ablations
+
+experiments: $(VENV)/installed ## run the chapters' long experiments; writes evaluation/experiments/results/
+	$(BIN)/python -m evaluation.experiments
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m evaluation.benchmarks

@@ -1,11 +1,16 @@
 """What made a record: the digest of each source, without what changes no result."""
 
 import ast
+import datetime
 import hashlib
 import io
+import platform
 import tokenize
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import torch
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -41,6 +46,36 @@ def changed(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return sorted(
         path for path in recorded.keys() | now.keys() if recorded.get(path) != now.get(path)
     )
+
+
+def facts(patterns: Iterable[str]) -> dict[str, Any]:
+    """When, with which versions and from which sources a record is made."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "sources": digests(patterns),
+    }
+
+
+def refuse_stale(
+    file: Path, recorded: Mapping[str, str], patterns: Iterable[str], made_by: str
+) -> None:
+    """Ends a run if sources have changed since a record was made of them.
+
+    Args:
+        file: Where the record is.
+        recorded: Its sources, each with its digest.
+        patterns: Of the sources, as `Path.glob` takes them.
+        made_by: The command that makes it.
+
+    Raises:
+        SystemExit: If some have; with their names, and the remedy.
+    """
+    if stale := changed(recorded, digests(patterns)):
+        raise SystemExit(
+            f"{file}: it was measured before {', '.join(stale)} changed. Remedy: run {made_by}"
+        )
 
 
 def code_of(text: str) -> str:

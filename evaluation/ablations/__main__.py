@@ -6,9 +6,10 @@ import torch
 
 from evaluation.ablations.measure import measure
 from evaluation.ablations.plan import PLAN, SEEDS
-from evaluation.ablations.record import RESULTS, facts
+from evaluation.ablations.record import RESULTS, SOURCES
 from evaluation.ablations.tables import table
 from evaluation.recorded import at_least_one, new_file, write_results
+from evaluation.sources import facts
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     if not plan:
         parser.error(f"--only: the settings are {'; '.join(each.name for each in PLAN)}")
     torch.set_num_threads(1)
-    begun = facts()  # before hours in which a source may change
+    begun = facts(SOURCES)  # before hours in which a source may change
     rows = measure(plan, options.seeds)
     if options.only is None:
         write_results(options.output, {**begun, "seeds": options.seeds, "rows": rows})

@@ -1,14 +1,10 @@
 """What was measured, and whether it still is what would be."""
 
-import datetime
-import platform
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from evaluation.recorded import read_results
-from evaluation.sources import changed, digests
+from evaluation.sources import refuse_stale
 
 RESULTS = Path(__file__).with_name("results.json")
 
@@ -29,16 +25,6 @@ SOURCES = (
 )
 
 
-def facts() -> dict[str, Any]:
-    """When, with which versions and from which sources a record is made."""
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "sources": digests(SOURCES),
-    }
-
-
 def recorded(file: Path = RESULTS) -> dict[str, Any]:
     """What `make ablations` has measured.
 
@@ -53,9 +39,5 @@ def recorded(file: Path = RESULTS) -> dict[str, Any]:
         SystemExit: If it cannot be read, or sources have changed since; with the remedy.
     """
     results = read_results(file, ("rows", "seeds", "date", "sources"), "run make ablations")
-    stale = changed(results["sources"], digests(SOURCES))
-    if stale:
-        raise SystemExit(
-            f"{file}: it was measured before {', '.join(stale)} changed. Remedy: run make ablations"
-        )
+    refuse_stale(file, results["sources"], SOURCES, "make ablations")
     return results

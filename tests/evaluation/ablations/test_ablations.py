@@ -13,6 +13,7 @@ from evaluation.ablations import dots, record, recorded, shares, table
 from evaluation.ablations.measure import measure
 from evaluation.ablations.plan import PLAN, SEEDS, Setting
 from evaluation.recorded import write_results
+from evaluation.sources import facts
 from transformer_training.toy_language import ABLATIONS, share_right, trained_model
 
 TINY = Setting("tiny", {"steps": 2, "kinds": ("and", "the other")}, ("norms",))
@@ -22,7 +23,7 @@ ROWS = measure([TINY], 2)
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     file = tmp_path / "results.json"
-    write_results(file, {**record.facts(), "seeds": 2, "rows": ROWS})
+    write_results(file, {**facts(record.SOURCES), "seeds": 2, "rows": ROWS})
     return file
 
 

@@ -1,0 +1,27 @@
+"""The command line: `python -m evaluation.experiments`, `make experiments`."""
+
+import argparse
+
+import torch
+from tqdm import tqdm
+
+from evaluation.experiments.record import RESULTS, measured, names
+from evaluation.recorded import write_results
+
+
+def main() -> None:
+    """Runs experiments, and records what they measure."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation.experiments", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"all if none: {', '.join(names())}"
+    )
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(names()):
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(names())}")
+    torch.set_num_threads(1)  # sums in another order would be other sums
+    for name in tqdm(options.names or names(), unit="experiments", disable=None):
+        write_results(RESULTS / f"{name}.json", measured(name))
+
+
+if __name__ == "__main__":
+    main()
