@@ -6,6 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from book_site.figures import PALETTE
+
 Rows = Sequence[dict[str, Any]]
 
 
@@ -56,7 +58,7 @@ def dots(
     setting: str,
     kinds: Sequence[str],
     without: Sequence[str],
-    color: str = "black",
+    color: str = PALETTE[0],
 ) -> Figure:
     """Draws a panel for each kind of text, a line for each part, and a dot for each model.
 
@@ -86,7 +88,9 @@ def dots(
         panel.axvline(chance, color="black", lw=0.8, ls=":")
         panel.set(xlim=(0, 1), ylim=(len(without) - 0.5, -0.5), xticks=(0, 0.5, 1))
         panel.set_xticklabels(("0", "½", "1"))
-        panel.set_yticks(range(len(without)), [part or "whole" for part in without])
+        panel.set_yticks(
+            range(len(without)), [f"no {part}" if part else "whole" for part in without]
+        )
         panel.set_title(kind, fontsize=10)
         panel.tick_params(length=0)
         for side in ("top", "left", "right"):
