@@ -40,6 +40,7 @@ PAGES = {
     "cache": "gpt2/generation.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
+    "hidden_features": "feed_forward/feed_forward.html",
     "ladder": "gpt2/equality.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
@@ -317,6 +318,9 @@ COMPUTED = {
         lambda *arguments: first_above(*arguments).double(),
     ),
     "dropout": Computed(dropped, "live.dropout", drop),
+    "hidden features": Computed(
+        lambda: (normal(6), normal(6)), "live.written", lambda opened, says: opened * says
+    ),
     "positions": Computed(
         places,
         "(a, b, width) => [live.dot(live.position(a, width), live.position(b, width))]",
@@ -541,6 +545,10 @@ def test_the_start_is_what_the_layers_give(started, name):
     elif name == "dropout":
         x, draws = (torch.tensor(data[key], dtype=torch.float64) for key in ("x", "draws"))
         expected = torch.where(draws >= 0.25, x / 0.75, 0.0)
+    elif name == "hidden_features":
+        sentence = len(data["nouns"]) - 1  # the first noun, the first word between, the last noun
+        opened, says = (torch.tensor(row) for row in (data["opened"][sentence], data["says"]))
+        expected = torch.cat([opened, opened * says]).double()
     elif name == "penalties":
         gram, products = (
             torch.tensor(data[key], dtype=torch.float64) for key in ("gram", "products")
