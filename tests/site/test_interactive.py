@@ -28,6 +28,7 @@ from transformer_layers import (
     soft_threshold,
 )
 from transformer_layers.tokenizers.byte_pairs import train
+from transformer_training.toy_language import encode, trained_model
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -36,7 +37,8 @@ OWN = ROOT / "book" / "_static" / "interactive"
 INPUTS = 200
 
 PAGES = {
-    "attention_heads": "one_page.html",
+    "attention_heads": "index.html",
+    "forward": "one_page.html",
     "cache": "gpt2/generation.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
@@ -539,6 +541,15 @@ def test_the_start_is_what_the_layers_give(started, name):
     elif name == "attention_heads":
         rows = torch.tensor([head["products"][-1] for head in data["heads"]], dtype=torch.float64)
         expected = (rows / data["width"] ** 0.5).softmax(-1).flatten()
+    elif name == "forward":
+        running = trained_model().double()
+        ids = encode("the cat near the dogs here")
+        block, stream = running.h[0], running.wte(ids) + running.wpe(torch.arange(6))
+        query, key, _ = block.attn.c_attn(block.ln_1(stream)).chunk(3, dim=-1)
+        weights = attention_weights(query, key)[-1]
+        after = [stream, stream + block.attn(block.ln_1(stream)), block(stream)]
+        scores = [(running.ln_f(x[-1]) @ running.wte.weight.T)[encode("is are")] for x in after]
+        expected = torch.cat([weights, torch.stack([a - b for a, b in scores])]).detach()
     elif name == "gpt2":
         logits = model_of(data)(tokenizer_of(data).encode(data["prompt"]))
         expected = logits[-1].softmax(-1).topk(len(shown)).values.double()
