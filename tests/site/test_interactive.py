@@ -42,6 +42,7 @@ PAGES = {
     "cache": "gpt2/generation.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
+    "activations": "feed_forward/activations.html",
     "hidden_features": "feed_forward/feed_forward.html",
     "ladder": "gpt2/equality.html",
     "penalties": "normalization/penalties.html",
@@ -320,6 +321,18 @@ COMPUTED = {
         lambda *arguments: first_above(*arguments).double(),
     ),
     "dropout": Computed(dropped, "live.dropout", drop),
+    "activations": Computed(
+        lambda: (uniform(-6, 6),),
+        "(x) => live.bends(x)",
+        lambda x: torch.stack(
+            [
+                torch.tensor(x, dtype=torch.float64),
+                torch.relu(torch.tensor(x, dtype=torch.float64)),
+                torch.nn.functional.gelu(torch.tensor(x, dtype=torch.float64), approximate="tanh"),
+                torch.nn.functional.silu(torch.tensor(x, dtype=torch.float64)),
+            ]
+        ),
+    ),
     "hidden features": Computed(
         lambda: (normal(6), normal(6)), "live.written", lambda opened, says: opened * says
     ),
@@ -556,6 +569,10 @@ def test_the_start_is_what_the_layers_give(started, name):
     elif name == "dropout":
         x, draws = (torch.tensor(data[key], dtype=torch.float64) for key in ("x", "draws"))
         expected = torch.where(draws >= 0.25, x / 0.75, 0.0)
+    elif name == "activations":
+        x = torch.tensor(data["x"], dtype=torch.float64)
+        gelu = torch.nn.functional.gelu(x, approximate="tanh")
+        expected = torch.stack([x, x.relu(), gelu, torch.nn.functional.silu(x)])
     elif name == "hidden_features":
         sentence = len(data["nouns"]) - 1  # the first noun, the first word between, the last noun
         opened, says = (torch.tensor(row) for row in (data["opened"][sentence], data["says"]))
