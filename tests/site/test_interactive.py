@@ -38,6 +38,7 @@ INPUTS = 200
 PAGES = {
     "attention_heads": "one_page.html",
     "cache": "gpt2/generation.html",
+    "heads_out": "attention/multi_head_attention.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
     "ladder": "gpt2/equality.html",
@@ -535,6 +536,11 @@ def test_the_start_is_what_the_layers_give(started, name):
     elif name == "attention_heads":
         rows = torch.tensor([head["products"][-1] for head in data["heads"]], dtype=torch.float64)
         expected = (rows / data["width"] ** 0.5).softmax(-1).flatten()
+    elif name == "heads_out":
+        first = data["sentences"][0]
+        rows = torch.tensor(first["products"], dtype=torch.float64) / data["width"] ** 0.5
+        both = torch.tensor(first["shares"][-1], dtype=torch.float64)
+        expected = torch.cat([rows.softmax(-1).flatten(), both])
     elif name == "gpt2":
         logits = model_of(data)(tokenizer_of(data).encode(data["prompt"]))
         expected = logits[-1].softmax(-1).topk(len(shown)).values.double()
