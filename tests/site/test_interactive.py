@@ -40,6 +40,7 @@ PAGES = {
     "attention_heads": "index.html",
     "forward": "one_page.html",
     "cache": "gpt2/generation.html",
+    "heads_out": "attention/multi_head_attention.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
     "activations": "feed_forward/activations.html",
@@ -563,6 +564,11 @@ def test_the_start_is_what_the_layers_give(started, name):
         after = [stream, stream + block.attn(block.ln_1(stream)), block(stream)]
         scores = [(running.ln_f(x[-1]) @ running.wte.weight.T)[encode("is are")] for x in after]
         expected = torch.cat([weights, torch.stack([a - b for a, b in scores])]).detach()
+    elif name == "heads_out":
+        first = data["sentences"][0]
+        rows = torch.tensor(first["products"], dtype=torch.float64) / data["width"] ** 0.5
+        both = torch.tensor(first["shares"][-1], dtype=torch.float64)
+        expected = torch.cat([rows.softmax(-1).flatten(), both])
     elif name == "gpt2":
         logits = model_of(data)(tokenizer_of(data).encode(data["prompt"]))
         expected = logits[-1].softmax(-1).topk(len(shown)).values.double()
