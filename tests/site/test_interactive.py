@@ -46,6 +46,7 @@ PAGES = {
     "activations": "feed_forward/activations.html",
     "hidden_features": "feed_forward/feed_forward.html",
     "ladder": "gpt2/equality.html",
+    "norm_placement": "transformers/norm_placement.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
     "attention_scale": "attention/scaled_dot_product_attention.html",
@@ -134,6 +135,23 @@ def dropped() -> tuple[Any, ...]:
 def drop(x: torch.Tensor, p: float, _draws: torch.Tensor, seed: int) -> torch.Tensor:
     torch.manual_seed(seed)
     return dropout(x, p)
+
+
+def token() -> tuple[Any, ...]:
+    return normal(4) + uniform(-3, 3), one_of(0, 1, 2, 3), uniform(0.1, 3), one_of(1, 2, 6)
+
+
+def placed(x: torch.Tensor, order: int, factor: float, times: int) -> torch.Tensor:
+    """A token after sub-layers that multiply what they read."""
+    norm = LayerNorm(4).double()
+    for _ in range(times):
+        x = [
+            lambda x: norm(x + factor * x),
+            lambda x: x + factor * norm(x),
+            lambda x: x + norm(factor * x),
+            lambda x: x + norm(factor * norm(x)),
+        ][order](x)
+    return x.detach()
 
 
 def places() -> tuple[Any, ...]:
@@ -337,6 +355,7 @@ COMPUTED = {
     "hidden features": Computed(
         lambda: (normal(6), normal(6)), "live.written", lambda opened, says: opened * says
     ),
+    "norm placement": Computed(token, "live.placed", placed),
     "positions": Computed(
         places,
         "(a, b, width) => [live.dot(live.position(a, width), live.position(b, width))]",
@@ -583,6 +602,9 @@ def test_the_start_is_what_the_layers_give(started, name):
         sentence = len(data["nouns"]) - 1  # the first noun, the first word between, the last noun
         opened, says = (torch.tensor(row) for row in (data["opened"][sentence], data["says"]))
         expected = torch.cat([opened, opened * says]).double()
+    elif name == "norm_placement":
+        x = torch.tensor(data["x"], dtype=torch.float64)
+        expected = torch.nn.functional.layer_norm(3 * x, x.shape)
     elif name == "penalties":
         gram, products = (
             torch.tensor(data[key], dtype=torch.float64) for key in ("gram", "products")
