@@ -18,6 +18,7 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.names) - set(names()):
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(names())}")
+    RESULTS.mkdir(exist_ok=True)
     torch.set_num_threads(1)  # sums in another order would be other sums
     for name in tqdm(options.names or names(), unit="experiments", disable=None):
         write_results(RESULTS / f"{name}.json", measured(name))

@@ -53,7 +53,8 @@ def make_optimizer(
     """AdamW (https://arxiv.org/abs/1711.05101, algorithm 2) that shrinks matrices only.
 
     A matrix that multiplies is made smaller at each step; biases and the gains of norms, which have
-    one axis, and embeddings, whose rows a step may not have read, are not.
+    one axis, and embeddings, whose rows a step may not have read, are not. A rule by the number of
+    axes alone, which is common too, would make embeddings smaller as well.
 
     Args:
         model: The model.

@@ -6,13 +6,14 @@ from tests.site.conftest import SCREEN
 
 pytestmark = pytest.mark.xdist_group("site")
 
-CHAPTERS = ("attention/", "feed_forward/", "gpt2/", "normalization/", "transformers/", "one_page")
+LESSONS = ("attention/", "feed_forward/", "gpt2/", "normalization/", "transformers/", "one_page")
+CHAPTERS = (*LESSONS, "proofs/")
 HEIGHT = SCREEN["height"]  # pixels
 
 
 @pytest.fixture(scope="module")
 def chapters(visits):
-    """What stands open on each chapter."""
+    """What stands open on each chapter and on each page of proofs."""
     return {name: visit.open for name, visit in visits.items() if name.startswith(CHAPTERS)}
 
 
@@ -25,7 +26,6 @@ def test_no_chapter_is_too_long(chapters, what, bound):
 
 
 def test_what_is_printed_is_seldom_a_verdict(chapters):
-    printed, verdicts = (
-        sum(open[what] for open in chapters.values()) for what in ("printed", "verdicts")
-    )
+    lessons = [open for name, open in chapters.items() if name.startswith(LESSONS)]
+    printed, verdicts = (sum(open[what] for open in lessons) for what in ("printed", "verdicts"))
     assert verdicts < 0.15 * printed

@@ -28,6 +28,7 @@ from transformer_layers import (
     soft_threshold,
 )
 from transformer_layers.tokenizers.byte_pairs import train
+from transformer_training.toy_language import encode, trained_model
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -36,10 +37,13 @@ OWN = ROOT / "book" / "_static" / "interactive"
 INPUTS = 200
 
 PAGES = {
-    "attention_heads": "one_page.html",
+    "attention_heads": "index.html",
+    "forward": "one_page.html",
     "cache": "gpt2/generation.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
+    "activations": "feed_forward/activations.html",
+    "hidden_features": "feed_forward/feed_forward.html",
     "ladder": "gpt2/equality.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
@@ -317,6 +321,21 @@ COMPUTED = {
         lambda *arguments: first_above(*arguments).double(),
     ),
     "dropout": Computed(dropped, "live.dropout", drop),
+    "activations": Computed(
+        lambda: (uniform(-6, 6),),
+        "(x) => live.bends(x)",
+        lambda x: torch.stack(
+            [
+                torch.tensor(x, dtype=torch.float64),
+                torch.relu(torch.tensor(x, dtype=torch.float64)),
+                torch.nn.functional.gelu(torch.tensor(x, dtype=torch.float64), approximate="tanh"),
+                torch.nn.functional.silu(torch.tensor(x, dtype=torch.float64)),
+            ]
+        ),
+    ),
+    "hidden features": Computed(
+        lambda: (normal(6), normal(6)), "live.written", lambda opened, says: opened * says
+    ),
     "positions": Computed(
         places,
         "(a, b, width) => [live.dot(live.position(a, width), live.position(b, width))]",
@@ -535,12 +554,29 @@ def test_the_start_is_what_the_layers_give(started, name):
     elif name == "attention_heads":
         rows = torch.tensor([head["products"][-1] for head in data["heads"]], dtype=torch.float64)
         expected = (rows / data["width"] ** 0.5).softmax(-1).flatten()
+    elif name == "forward":
+        running = trained_model().double()
+        ids = encode("the cat near the dogs here")
+        block, stream = running.h[0], running.wte(ids) + running.wpe(torch.arange(6))
+        query, key, _ = block.attn.c_attn(block.ln_1(stream)).chunk(3, dim=-1)
+        weights = attention_weights(query, key)[-1]
+        after = [stream, stream + block.attn(block.ln_1(stream)), block(stream)]
+        scores = [(running.ln_f(x[-1]) @ running.wte.weight.T)[encode("is are")] for x in after]
+        expected = torch.cat([weights, torch.stack([a - b for a, b in scores])]).detach()
     elif name == "gpt2":
         logits = model_of(data)(tokenizer_of(data).encode(data["prompt"]))
         expected = logits[-1].softmax(-1).topk(len(shown)).values.double()
     elif name == "dropout":
         x, draws = (torch.tensor(data[key], dtype=torch.float64) for key in ("x", "draws"))
         expected = torch.where(draws >= 0.25, x / 0.75, 0.0)
+    elif name == "activations":
+        x = torch.tensor(data["x"], dtype=torch.float64)
+        gelu = torch.nn.functional.gelu(x, approximate="tanh")
+        expected = torch.stack([x, x.relu(), gelu, torch.nn.functional.silu(x)])
+    elif name == "hidden_features":
+        sentence = len(data["nouns"]) - 1  # the first noun, the first word between, the last noun
+        opened, says = (torch.tensor(row) for row in (data["opened"][sentence], data["says"]))
+        expected = torch.cat([opened, opened * says]).double()
     elif name == "penalties":
         gram, products = (
             torch.tensor(data[key], dtype=torch.float64) for key in ("gram", "products")
@@ -567,7 +603,7 @@ def test_the_model_in_the_page_says_what_torch_says_of_any_text(started):
     data = started.evaluate("() => VerifiedBook.arrived")
     model, tokenizer = model_of(data), tokenizer_of(data)
     torch.manual_seed(0)
-    words = ["the", "box", "keys", "near", "under", "is", "old", ".", "Straße", "🗝", "12"]
+    words = ["the", "cat", "dogs", "near", "or", "is", "old", ".", "Straße", "🐈", "12"]
     texts = [
         " ".join(words[i] for i in torch.randint(len(words), (1 + n % 12,)))
         for n in range(INPUTS // 5)

@@ -34,6 +34,14 @@ def test_a_lesson_stays_within_its_bounds(visits, pages, lesson):
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_is_light(visits, address, lesson):
+    name = f"{lesson}.html"
+    sent = visits[name].cost.sent
+    assert sum(sent.values()) <= 200_000, "bytes of a first visit"
+    assert sent[address + name] <= 40_000, "bytes of a further page"
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_leads_to_its_proofs(pages, lesson):
     name = f"{PROOFS}/{PurePosixPath(lesson).name}.html"
     assert name in pages

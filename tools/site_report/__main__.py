@@ -1,6 +1,6 @@
 """`python -m tools.site_report`: prints what the built site costs its readers, also into README.
 
-Four pages: the first, the longest chapter, all claims, and the API. Between two marks README shows
+Five pages: the first, a lesson, its proofs, all claims, and the API. Between two marks README shows
 what was printed last; the budgets stand in `tests/site/test_report.py` and `test_page_weight.py`.
 """
 
@@ -25,7 +25,8 @@ from tools.site_report.serving import BROWSERS, ROOT, Handler
 
 PAGES = {
     "first page": "index.html",
-    "longest chapter": "attention/scaled_dot_product_attention.html",
+    "a lesson": "attention/scaled_dot_product_attention.html",
+    "its proofs": "proofs/scaled_dot_product_attention.html",
     "all claims": "reference/claims.html",
     "API": "reference/api.html",
 }

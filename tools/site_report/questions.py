@@ -46,6 +46,6 @@ QUESTIONS = {
     "nanoGPT gelu bug": "gpt2/equality.html#a-bug-leaves-the-noise",
     "scaled_dot_product_attention": api("attention", "scaled_dot_product_attention"),
     "int8": "reference/speed.html#ready-for-inference",
-    "how to read a proof": "how_to_read.html#proofs-are-folded",
+    "how to read a proof": "reference/reading_the_proofs.html#proofs-are-folded",
     "attention complexity": "attention/scaled_dot_product_attention.html",
 }
