@@ -117,9 +117,22 @@
     var chosen = 0;
     var computed;
 
+    // Without merges each word is a token, and words that the model has not met are left out.
+    function encode(text) {
+      if (data.merges) return live.encode(text, data.vocabulary, data.merges);
+      return text.split(/\s+/).map(function (word) {
+        return data.vocabulary.indexOf(word);
+      }).filter(function (id) { return id >= 0; });
+    }
+
+    function decode(ids) {
+      if (data.merges) return live.decode(ids, data.vocabulary);
+      return ids.map(function (id) { return data.vocabulary[id]; }).join(" ");
+    }
+
     // A token as it is shown; one that is a part of a character by its bytes.
     function shownAs(token) {
-      var text = live.decode([token], data.vocabulary);
+      var text = decode([token]);
       if (text.indexOf("\ufffd") >= 0) {
         return live.bytes(data.vocabulary[token]).map(function (byte) {
           return (byte < 16 ? "0" : "") + byte.toString(16).toUpperCase();
@@ -156,7 +169,7 @@
       if (!ids.length || ids.length === sizes.positions) return;
       chosen = ids.length - 1;
       run(ids.concat(likeliest()[0].id));
-      text.set(live.decode(ids, data.vocabulary));
+      text.set(decode(ids));
       written = text();
     });
     figure.button("start again", function () { text.set(data.prompt); });
@@ -192,7 +205,7 @@
       if (text() !== written) {
         written = text();
         try {
-          run(live.encode(written, data.vocabulary, data.merges));
+          run(encode(written));
         } catch (error) {
           run([]);
           problem = "Half of a surrogate pair is no character. ";
