@@ -22,6 +22,7 @@ from transformer_layers import (
     LayerNorm,
     Tokenizer,
     attention_weights,
+    causal_mask,
     dropout,
     next_token_distribution,
     sinusoidal_positions,
@@ -40,6 +41,7 @@ PAGES = {
     "attention_heads": "index.html",
     "forward": "one_page.html",
     "cache": "gpt2/generation.html",
+    "cache_mask": "attention/gpt2_attention.html",
     "heads_out": "attention/multi_head_attention.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
@@ -333,6 +335,11 @@ COMPUTED = {
         lambda: (one_of(*range(1, 9)), one_of(*range(1, 9)), one_of(True, False)),
         "live.positionsComputed",
         counted,
+    ),
+    "causal mask": Computed(
+        lambda: (one_of(1, 2, 4), one_of(0, 1, 5)),
+        "(seq, past) => live.causalMask(seq, past, true).map((row) => row.map(Number))",
+        lambda seq, past: causal_mask(seq, past).double(),
     ),
     "first rung": Computed(
         rising,
