@@ -43,6 +43,7 @@ PAGES = {
     "ladder": "gpt2/equality.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
+    "residuals": "feed_forward/residual_connections.html",
     "attention_scale": "attention/scaled_dot_product_attention.html",
     "layer_norm": "normalization/layer_normalization.html",
     "masks": "attention/masks.html",

@@ -29,7 +29,7 @@ QUESTIONS = {
     "multi-head attention": "attention/multi_head_attention.html",
     "multihead": api("attention", "MultiHeadAttention"),
     "number of parameters": "gpt2/model_design.html#where-the-parameters-sit",
-    "residual scaling": "feed_forward/residual_connections.html#what-gpt-2-does",
+    "residual scaling": "proofs/residual_connections.html#what-gpt-2-does",
     "initialization": "feed_forward/residual_connections.html",
     "skip connection": "feed_forward/residual_connections.html",
     "positional encoding": "transformers/positions.html",
