@@ -16,7 +16,7 @@ QUESTIONS = {
     "bpe tokenizer": "reference/glossary.html#term-byte-pair-encoding",
     "Claim B130": "reference/published_bugs.html#claim-b130",
     "b130": "reference/published_bugs.html#claim-b130",
-    "ε": "normalization/layer_normalization.html#where-stands",
+    "ε": "proofs/layer_normalization.html#where-stands",
     "RMSNorm": api("layers", "RMSNorm"),
     "LayerNorm": "normalization/layer_normalization.html",
     "softmax temperature": "reference/glossary.html#term-temperature",
