@@ -51,6 +51,7 @@ PAGES = {
     "norm_placement": "transformers/norm_placement.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
+    "residuals": "feed_forward/residual_connections.html",
     "attention_scale": "attention/scaled_dot_product_attention.html",
     "layer_norm": "normalization/layer_normalization.html",
     "masks": "attention/masks.html",
