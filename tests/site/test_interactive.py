@@ -41,6 +41,7 @@ PAGES = {
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
     "ladder": "gpt2/equality.html",
+    "encoder_layer": "transformers/encoder_layer.html",
     "norm_placement": "transformers/norm_placement.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
@@ -560,6 +561,8 @@ def test_the_start_is_what_the_layers_give(started, name):
     elif name == "dropout":
         x, draws = (torch.tensor(data[key], dtype=torch.float64) for key in ("x", "draws"))
         expected = torch.where(draws >= 0.25, x / 0.75, 0.0)
+    elif name == "encoder_layer":
+        expected = torch.tensor([5.0, -3.0, -2.0]).double() / (38 / 3) ** 0.5
     elif name == "norm_placement":
         x = torch.tensor(data["x"], dtype=torch.float64)
         expected = torch.nn.functional.layer_norm(3 * x, x.shape)
