@@ -48,6 +48,7 @@ PAGES = {
     "activations": "feed_forward/activations.html",
     "hidden_features": "feed_forward/feed_forward.html",
     "ladder": "gpt2/equality.html",
+    "encoder_layer": "transformers/encoder_layer.html",
     "norm_placement": "transformers/norm_placement.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
@@ -610,6 +611,8 @@ def test_the_start_is_what_the_layers_give(started, name):
         sentence = len(data["nouns"]) - 1  # the first noun, the first word between, the last noun
         opened, says = (torch.tensor(row) for row in (data["opened"][sentence], data["says"]))
         expected = torch.cat([opened, opened * says]).double()
+    elif name == "encoder_layer":
+        expected = torch.tensor([5.0, -3.0, -2.0]).double() / (38 / 3) ** 0.5
     elif name == "norm_placement":
         x = torch.tensor(data["x"], dtype=torch.float64)
         expected = torch.nn.functional.layer_norm(3 * x, x.shape)
