@@ -19,7 +19,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 
 from book_site.notebooks import executed, pictures
-from book_site.notebooks.markdown import CodeCell, parts
+from book_site.notebooks.markdown import LIST, CodeCell, parts
 from verified_book.outputs.cells import is_cell
 
 _HIDES_INPUT = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
@@ -133,8 +133,8 @@ def assemble(
         for hidden in [i for i in waiting if i < part.index]:
             cells.append(_code_cell(waiting.pop(hidden)))
         cells.append(_code_cell(waiting.pop(part.index), part.folded))
-    ends_in_works = bool(page) and str(page[-1]).startswith(f"## {LIST}\n")
-    place = len(cells) - ends_in_works
+    ends_in_works = bool(cells) and cells[-1].source.startswith(f"## {LIST}\n")
+    place = len(cells) - ends_in_works  # the works that are cited stay last
     cells[place:place] = map(_code_cell, waiting.values())
 
     for number, cell in enumerate(cells):
