@@ -44,7 +44,7 @@ PAGES = {
     "dropout": "normalization/dropout.html",
     "activations": "feed_forward/activations.html",
     "hidden_features": "feed_forward/feed_forward.html",
-    "ladder": "gpt2/equality.html",
+    "ladder": "gpt2/loading_weights.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
     "attention_scale": "attention/scaled_dot_product_attention.html",
