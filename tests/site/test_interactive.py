@@ -22,6 +22,7 @@ from transformer_layers import (
     LayerNorm,
     Tokenizer,
     attention_weights,
+    causal_mask,
     dropout,
     next_token_distribution,
     sinusoidal_positions,
@@ -40,13 +41,17 @@ PAGES = {
     "attention_heads": "index.html",
     "forward": "one_page.html",
     "cache": "gpt2/generation.html",
+    "cache_mask": "attention/gpt2_attention.html",
+    "heads_out": "attention/multi_head_attention.html",
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
     "activations": "feed_forward/activations.html",
     "hidden_features": "feed_forward/feed_forward.html",
     "ladder": "gpt2/loading_weights.html",
+    "norm_placement": "transformers/norm_placement.html",
     "penalties": "normalization/penalties.html",
     "positions": "transformers/positions.html",
+    "residuals": "feed_forward/residual_connections.html",
     "attention_scale": "attention/scaled_dot_product_attention.html",
     "layer_norm": "normalization/layer_normalization.html",
     "masks": "attention/masks.html",
@@ -133,6 +138,23 @@ def dropped() -> tuple[Any, ...]:
 def drop(x: torch.Tensor, p: float, _draws: torch.Tensor, seed: int) -> torch.Tensor:
     torch.manual_seed(seed)
     return dropout(x, p)
+
+
+def token() -> tuple[Any, ...]:
+    return normal(4) + uniform(-3, 3), one_of(0, 1, 2, 3), uniform(0.1, 3), one_of(1, 2, 6)
+
+
+def placed(x: torch.Tensor, order: int, factor: float, times: int) -> torch.Tensor:
+    """A token after sub-layers that multiply what they read."""
+    norm = LayerNorm(4).double()
+    for _ in range(times):
+        x = [
+            lambda x: norm(x + factor * x),
+            lambda x: x + factor * norm(x),
+            lambda x: x + norm(factor * x),
+            lambda x: x + norm(factor * norm(x)),
+        ][order](x)
+    return x.detach()
 
 
 def places() -> tuple[Any, ...]:
@@ -315,6 +337,11 @@ COMPUTED = {
         "live.positionsComputed",
         counted,
     ),
+    "causal mask": Computed(
+        lambda: (one_of(1, 2, 4), one_of(0, 1, 5)),
+        "(seq, past) => live.causalMask(seq, past, true).map((row) => row.map(Number))",
+        lambda seq, past: causal_mask(seq, past).double(),
+    ),
     "first rung": Computed(
         rising,
         "live.firstRungAbove",
@@ -336,6 +363,7 @@ COMPUTED = {
     "hidden features": Computed(
         lambda: (normal(6), normal(6)), "live.written", lambda opened, says: opened * says
     ),
+    "norm placement": Computed(token, "live.placed", placed),
     "positions": Computed(
         places,
         "(a, b, width) => [live.dot(live.position(a, width), live.position(b, width))]",
@@ -474,7 +502,7 @@ def picture(figure):
 def test_every_control_changes_the_picture_by_keyboard_alone(opened):
     controls = opened.locator(".live-moving :is(input, select, button)")
     keys = {"range": ("Home", "End"), "checkbox": ("Space",), "number": ("ArrowUp",)}
-    keys |= {"select-one": ("ArrowDown",), "button": ("Enter",), "text": ("x",)}
+    keys |= {"select-one": ("ArrowDown", "ArrowUp"), "button": ("Enter",), "text": ("x",)}
     moved = set()
     there_and_back = [*range(controls.count()), *reversed(range(controls.count()))]
     for i in there_and_back:  # a button that leads back to the start changes nothing there
@@ -563,6 +591,11 @@ def test_the_start_is_what_the_layers_give(started, name):
         after = [stream, stream + block.attn(block.ln_1(stream)), block(stream)]
         scores = [(running.ln_f(x[-1]) @ running.wte.weight.T)[encode("is are")] for x in after]
         expected = torch.cat([weights, torch.stack([a - b for a, b in scores])]).detach()
+    elif name == "heads_out":
+        first = data["sentences"][0]
+        rows = torch.tensor(first["products"], dtype=torch.float64) / data["width"] ** 0.5
+        both = torch.tensor(first["shares"][-1], dtype=torch.float64)
+        expected = torch.cat([rows.softmax(-1).flatten(), both])
     elif name == "gpt2":
         logits = model_of(data)(tokenizer_of(data).encode(data["prompt"]))
         expected = logits[-1].softmax(-1).topk(len(shown)).values.double()
@@ -577,6 +610,9 @@ def test_the_start_is_what_the_layers_give(started, name):
         sentence = len(data["nouns"]) - 1  # the first noun, the first word between, the last noun
         opened, says = (torch.tensor(row) for row in (data["opened"][sentence], data["says"]))
         expected = torch.cat([opened, opened * says]).double()
+    elif name == "norm_placement":
+        x = torch.tensor(data["x"], dtype=torch.float64)
+        expected = torch.nn.functional.layer_norm(3 * x, x.shape)
     elif name == "penalties":
         gram, products = (
             torch.tensor(data[key], dtype=torch.float64) for key in ("gram", "products")

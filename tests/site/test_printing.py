@@ -8,7 +8,7 @@ pytestmark = pytest.mark.xdist_group("site")
 
 CHAPTERS = (
     "normalization/layer_normalization.html",
-    "attention/masks.html",
+    "proofs/masks.html",
     "gpt2/tokenizer.html",
 )
 

@@ -54,6 +54,7 @@ def seen(browser, address, pages):
     found = {}
     for name in with_tables:
         page.goto(address + name)
+        page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
         found[name] = {}
         for width in WIDTHS:
             resize(page, {"width": width, "height": 844})

@@ -4,7 +4,7 @@ VerifiedBook.figure("forward", function (figure) {
   var live = VerifiedBook.interactive;
   var data = figure.data;
   var choices = data.choices.map(function (words, i) {
-    return figure.choice(data.labels[i], words, data.start[i]);
+    return figure.choice(data.labels[i], words);
   });
   var names = ["", "", "", "", "", ""];
   var looks = figure.bars("How much the last word takes of each word", ["word", "weight"], names, 0, 1);

@@ -133,7 +133,9 @@ def assemble(
         for hidden in [i for i in waiting if i < part.index]:
             cells.append(_code_cell(waiting.pop(hidden)))
         cells.append(_code_cell(waiting.pop(part.index), part.folded))
-    cells += map(_code_cell, waiting.values())
+    ends_in_works = bool(page) and str(page[-1]).startswith(f"## {LIST}\n")
+    place = len(cells) - ends_in_works
+    cells[place:place] = map(_code_cell, waiting.values())
 
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number}"

@@ -116,7 +116,7 @@ _STYLE = """
   padding-left: 1.6rem;
   text-indent: -1.6rem;
 }
-.detection-table.many table :is(th, td) { min-width: 1.05rem; padding-inline: .02rem; }
+.detection-table.many table :is(th, td) { min-width: .85rem; padding-inline: 0; font-size: .72rem; }
 @media (max-width: 600px) {
   .detection-table table { font-size: .75rem; }
   .detection-table table :is(th, td) { min-width: 1.15rem; padding: .2rem .05rem; }
