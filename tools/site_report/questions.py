@@ -43,7 +43,7 @@ QUESTIONS = {
     "encoder layer": "transformers/encoder_layer.html",
     "loss shifted": "proofs/model.html#the-loss-that-looks-like-success",
     "tanh gelu": api("layers", "gelu_tanh"),
-    "nanoGPT gelu bug": "gpt2/equality.html#a-bug-leaves-the-noise",
+    "nanoGPT gelu bug": "proofs/equality.html#a-bug-leaves-the-noise",
     "scaled_dot_product_attention": api("attention", "scaled_dot_product_attention"),
     "int8": "reference/speed.html#ready-for-inference",
     "how to read a proof": "reference/reading_the_proofs.html#proofs-are-folded",
