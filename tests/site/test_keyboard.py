@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.xdist_group("site")
 
 CHAPTER = "normalization/dropout.html"
+PROOFS = "proofs/dropout.html"
 # What has the focus: its name, its place, and whether one sees that it has the focus.
 FOCUSED = """async () => {
   await Promise.allSettled(document.getAnimations().map((each) => each.finished));
@@ -81,7 +82,8 @@ def test_every_stop_is_seen_named_and_in_order(page):
     assert page.evaluate(FOCUSED)["what"] in {stop["what"] for stop in stops[-3:]}
 
 
-def test_a_proof_opens_and_closes(page):
+def test_a_proof_opens_and_closes(page, address):
+    page.goto(address + PROOFS)
     press_until(page, "details.claim-proof > summary")
     proof = page.locator("details.claim-proof:has(> summary:focus)")
     cell = proof.locator("pre").first

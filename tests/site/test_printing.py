@@ -7,7 +7,7 @@ from tests.site.printing import printed
 pytestmark = pytest.mark.xdist_group("site")
 
 CHAPTERS = (
-    "normalization/layer_normalization.html",
+    "proofs/layer_normalization.html",
     "proofs/masks.html",
     "gpt2/tokenizer.html",
 )

@@ -49,7 +49,7 @@ def test_the_dialog_shows_excerpts_and_leads_there(page):
     field.fill("kv cache")
     results = page.locator("#pst-search-dialog ol.book-search > li")
     expect(results.first).to_contain_text("Without reading everything again")
-    expect(results.first.locator("p mark").first).to_have_text("cache")
+    expect(results.first.locator("p mark").first).to_contain_text("cache")
     expect(page.locator("#pst-search-dialog").get_by_role("status")).to_contain_text("places")
     field.press("Enter")
     page.wait_for_url("**/gpt2/generation.html#without-reading-everything-again")

@@ -41,6 +41,12 @@ SAYS = """cell => {
     fits: left - width / 2 >= 0 && left + width / 2 <= innerWidth,
   };
 }"""
+UNFOLD = """() => {
+  document.querySelectorAll("details").forEach((each) => each.open = true);
+  for (const each of document.querySelectorAll(".toggle-hidden")) {
+    each.classList.remove("toggle-hidden");
+  }
+}"""
 WIDTHS = (1440, 390)
 HEADS = ("thead th:last-child", "tbody th")
 
@@ -54,9 +60,7 @@ def seen(browser, address, pages):
     found = {}
     for name in with_tables:
         page.goto(address + name)
-        page.evaluate(
-            "() => document.querySelectorAll('details').forEach((each) => each.open = true)"
-        )
+        page.evaluate(UNFOLD)
         found[name] = {}
         for width in WIDTHS:
             resize(page, {"width": width, "height": 844})
