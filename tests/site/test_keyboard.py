@@ -140,9 +140,18 @@ def test_the_menu_closes_and_downloads(page):
 def test_the_theme_is_switched(page):
     press_until(page, ".theme-switch-button")
     themes = []
+    mode = page.evaluate("document.documentElement.dataset.mode")
     for _ in range(3):
-        page.keyboard.press("Enter")
-        themes.append(page.evaluate("document.documentElement.dataset.mode"))
+        page.keyboard.press("Enter")  # the click that it makes may come after the key's answer
+        changed = page.wait_for_function(
+            """(before) => {
+              const { mode } = document.documentElement.dataset;
+              return mode !== before && mode;
+            }""",
+            arg=mode,
+        )
+        mode = changed.json_value()
+        themes.append(mode)
     assert set(themes) == {"light", "dark", "auto"}
 
 

@@ -83,7 +83,7 @@ def test_tables_show_their_names_and_their_last_check(seen, width):
             assert frame["inside"], name
             assert frame["names"], name
             assert frame["last"], name
-            assert frame["room"] > 200, name
+            assert frame["room"] > 170, name  # a fold has margins of its own
             assert not (frame["scrolls"] and width > 1000), name
 
 
