@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.definition import attention_weights, scaled_dot_product_attention
-from transformer_layers.attention.masks import causal_mask, padding_mask
+from transformer_layers.attention.grouped import GroupedQueryAttention
+from transformer_layers.attention.masks import causal_mask, padding_mask, sliding_window_mask
 from transformer_layers.attention.multi_head import MultiHeadAttention
 from transformer_layers.blocks.encoder import (
     PreNormTransformerEncoderLayer,
     TransformerEncoderLayer,
 )
 from transformer_layers.feed_forward.activations import gelu, gelu_tanh
+from transformer_layers.feed_forward.gated import GatedFeedForward, PackedGatedFeedForward
 from transformer_layers.feed_forward.positionwise import PositionwiseFeedForward
 from transformer_layers.generation.sampling import next_token_distribution
 from transformer_layers.models.gpt2.attention import CausalSelfAttention
@@ -20,9 +22,23 @@ from transformer_layers.models.gpt2.config import GPT2Config
 from transformer_layers.models.gpt2.conv1d import Conv1D
 from transformer_layers.models.gpt2.feed_forward import FeedForward
 from transformer_layers.models.gpt2.model import GPT2
+from transformer_layers.models.llama.block import LlamaBlock, Olmo2Block
+from transformer_layers.models.llama.config import LlamaConfig
+from transformer_layers.models.llama.model import Llama
 from transformer_layers.norms.batch_norm import BatchNorm1d
 from transformer_layers.norms.layer_norm import LayerNorm
-from transformer_layers.norms.rms_norm import RMSNorm
+from transformer_layers.norms.rms_norm import GemmaRMSNorm, LlamaRMSNorm, RMSNorm
+from transformer_layers.positions.rotary import (
+    RotaryPositions,
+    halves_of_neighbours,
+    neighbours_of_halves,
+)
+from transformer_layers.positions.scaling import (
+    LinearScaling,
+    Llama3Scaling,
+    NTKScaling,
+    YaRNScaling,
+)
 from transformer_layers.positions.sinusoidal import sinusoidal_positions
 from transformer_layers.regularization.dropout import Dropout, dropout
 from transformer_layers.regularization.penalties import l1_penalty, l2_penalty, soft_threshold
@@ -33,6 +49,7 @@ if TYPE_CHECKING:
         InferenceError,
         ready_for_inference,
     )
+    from transformer_layers.models.load import load_model
     from transformer_layers.tokenizers.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 __version__ = "0.1.0"
@@ -47,37 +64,56 @@ __all__ = [
     "GPT2Block",
     "GPT2Config",
     "GPT2ForInference",
+    "GatedFeedForward",
+    "GemmaRMSNorm",
+    "GroupedQueryAttention",
     "InferenceError",
     "KeyValueCache",
     "LayerNorm",
+    "LinearScaling",
+    "Llama",
+    "Llama3Scaling",
+    "LlamaBlock",
+    "LlamaConfig",
+    "LlamaRMSNorm",
     "MultiHeadAttention",
+    "NTKScaling",
+    "Olmo2Block",
+    "PackedGatedFeedForward",
     "PositionwiseFeedForward",
     "PreNormTransformerEncoderLayer",
     "RMSNorm",
+    "RotaryPositions",
     "Tokenizer",
     "TransformerEncoderLayer",
+    "YaRNScaling",
     "attention_weights",
     "causal_mask",
     "dropout",
     "gelu",
     "gelu_tanh",
+    "halves_of_neighbours",
     "l1_penalty",
     "l2_penalty",
+    "load_model",
     "load_tokenizer",
+    "neighbours_of_halves",
     "next_token_distribution",
     "padding_mask",
     "ready_for_inference",
     "scaled_dot_product_attention",
     "sinusoidal_positions",
+    "sliding_window_mask",
     "soft_threshold",
     "train_tokenizer",
 ]
 
-# Imported when they are asked for: the first three need torch's quantized layers, which are to be
-# removed, the others a library of their own.
+# Imported when they are asked for: the inference of GPT-2 needs torch's quantized layers, which are
+# to be removed, the others libraries of their own.
 _LATER = {
     "GPT2ForInference": "transformer_layers.models.gpt2.inference.model",
     "InferenceError": "transformer_layers.models.gpt2.inference.model",
+    "load_model": "transformer_layers.models.load",
     "ready_for_inference": "transformer_layers.models.gpt2.inference.model",
     "Tokenizer": "transformer_layers.tokenizers.tokenizer",
     "load_tokenizer": "transformer_layers.tokenizers.tokenizer",

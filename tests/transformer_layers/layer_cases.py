@@ -102,6 +102,11 @@ def small_gpt2() -> nn.Module:
     return tl.GPT2(tl.GPT2Config(VOCAB_SIZE, N_POSITIONS, D_MODEL, n_layer=1, n_head=2))
 
 
+def small_llama(model_type: str = "llama") -> nn.Module:
+    config = tl.LlamaConfig(VOCAB_SIZE, 8, 10, 1, 2, 1, 4, N_POSITIONS, model_type=model_type)
+    return tl.Llama(config)
+
+
 def half_step(x: Tensor) -> Tensor:
     return tl.soft_threshold(x, 0.5)
 
@@ -118,6 +123,30 @@ CASES = [
     LayerCase("LayerNorm", lambda: tl.LayerNorm(D_MODEL), sequences),
     LayerCase("LayerNorm without bias", lambda: tl.LayerNorm(D_MODEL, bias=False), sequences),
     LayerCase("RMSNorm", lambda: tl.RMSNorm(D_MODEL), sequences),
+    LayerCase("LlamaRMSNorm", lambda: tl.LlamaRMSNorm(D_MODEL), sequences),
+    LayerCase("GemmaRMSNorm", lambda: tl.GemmaRMSNorm(D_MODEL), sequences),
+    LayerCase("RotaryPositions", lambda: tl.RotaryPositions(D_MODEL), sequences),
+    LayerCase(
+        "RotaryPositions of neighbours",
+        lambda: tl.RotaryPositions(D_MODEL, 100.0, "neighbours", tl.NTKScaling(4.0), d_rotary=4),
+        sequences,
+    ),
+    LayerCase("GatedFeedForward", lambda: tl.GatedFeedForward(D_MODEL, 4), sequences),
+    LayerCase("PackedGatedFeedForward", lambda: tl.PackedGatedFeedForward(D_MODEL, 4), sequences),
+    LayerCase(
+        "GroupedQueryAttention",
+        lambda: tl.GroupedQueryAttention(D_MODEL, 4, 2, 2, tl.RotaryPositions(2)),
+        sequences,
+        smooth_only_in=math_kernel,
+    ),
+    LayerCase(
+        "GroupedQueryAttention with a window and norms",
+        lambda: tl.GroupedQueryAttention(
+            D_MODEL, 4, 2, 2, tl.RotaryPositions(2), 3, bias=True, head_norm=tl.RMSNorm
+        ),
+        sequences,
+        smooth_only_in=math_kernel,
+    ),
     LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first, compiled="both"),
     LayerCase(
         "BatchNorm1d averaging",
@@ -195,6 +224,14 @@ CASES = [
         small_gpt2,
         tokens,
         random_in_training=True,
+        smooth_only_in=math_kernel,
+        max_seq=N_POSITIONS,
+    ),
+    LayerCase("Llama", small_llama, tokens, smooth_only_in=math_kernel, max_seq=N_POSITIONS),
+    LayerCase(
+        "Llama as OLMo 2",
+        lambda: small_llama("olmo2"),
+        tokens,
         smooth_only_in=math_kernel,
         max_seq=N_POSITIONS,
     ),

@@ -23,8 +23,21 @@ LAYERS = {
     tl.FeedForward: (6, 4),
     tl.CausalSelfAttention: (6, 2),
     tl.GPT2Block: (6, 2),
+    tl.LlamaRMSNorm: (6,),
+    tl.GemmaRMSNorm: (6,),
+    tl.GatedFeedForward: (6, 4),
+    tl.PackedGatedFeedForward: (6, 4),
+    tl.GroupedQueryAttention: (6, 2, 1),
 }
-WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG = {tl.Dropout, tl.GPT2, tl.GPT2ForInference}
+WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG = {
+    tl.Dropout,
+    tl.GPT2,
+    tl.GPT2ForInference,
+    tl.Llama,
+    tl.LlamaBlock,
+    tl.Olmo2Block,
+    tl.RotaryPositions,
+}
 
 over_all_layers = pytest.mark.parametrize(
     ("kind", "sizes"), [pytest.param(*item, id=item[0].__name__) for item in LAYERS.items()]

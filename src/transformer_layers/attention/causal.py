@@ -1,16 +1,12 @@
 """Attention of a sequence to itself and to what a cache holds of it, as decoders have it."""
 
-from collections.abc import Callable
-
 from jaxtyping import Float
 from torch import Tensor
 
 from transformer_layers.attention.cache import KeyValueCache, next_positions
 from transformer_layers.attention.kernel import fused_attention
-
-# Tells queries or keys, of shape (..., seq, d_k), where they stand; positions are (seq,) or
-# broadcast to the leading axes.
-Positions = Callable[[Tensor, Tensor], Tensor]
+from transformer_layers.attention.masks import sliding_window_mask
+from transformer_layers.positions.rotary import Positions
 
 
 def causal_attention(
@@ -20,6 +16,7 @@ def causal_attention(
     cache: KeyValueCache | None = None,
     positions: Positions | None = None,
     dropout_p: float = 0.0,
+    window: int | None = None,
 ) -> Float[Tensor, "*batch num_heads seq d_v"]:
     """Attends from each position to itself, to those before it, and to those in a cache.
 
@@ -36,6 +33,8 @@ def causal_attention(
         positions: Maps queries and keys, each with its positions, before they meet; none if not
             given.
         dropout_p: Share of the weights to drop.
+        window: How many keys a query sees at most, the last ones, itself among them; all if not
+            given.
 
     Returns:
         Shape `(..., num_heads, seq, d_v)`.
@@ -62,6 +61,9 @@ def causal_attention(
         key, value = cache.append(key, value)
         if begun or cache.padding is not None:  # the kernel's own mask is that of no cache
             mask, is_causal = cache.mask(seq), False
+    if window is not None:
+        near = sliding_window_mask(seq, window, key.shape[-2] - seq, device=key.device)
+        mask, is_causal = near if mask is None else mask & near, False
     readers = query.shape[-3] // key.shape[-3]
     if readers > 1:
         key, value = (each.repeat_interleave(readers, dim=-3) for each in (key, value))

@@ -46,6 +46,41 @@ def causal_mask(
     return torch.ones(seq, past + seq, dtype=torch.bool, device=device).tril(past)
 
 
+def sliding_window_mask(
+    seq: int, window: int, past: int = 0, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "seq kv_seq"]:
+    r"""Lets each position attend to itself and to the `window - 1` positions before it.
+
+    Section 2 of https://arxiv.org/abs/2310.06825 (Mistral), as `transformers` counts: `window` is
+    the number of keys that a query sees, itself among them. FlashAttention counts those besides.
+
+    .. math::
+        M_{ij} = [\, i + \text{past} - \text{window} < j \le i + \text{past} \,]
+
+    Args:
+        seq: Number of queries.
+        window: Number of keys that a query may attend to.
+        past: Number of earlier positions whose keys come first, as those of a cache do.
+        device: Where the mask is made; torch's default device if not given.
+
+    Returns:
+        Boolean tensor of shape `(seq, past + seq)`, True where query i may attend to key j.
+
+    Raises:
+        TypeError: If a number is not an int.
+        ValueError: If `seq` or `past` is negative, or `window` below 1.
+
+    Examples:
+        >>> sliding_window_mask(4, window=2).int()
+        tensor([[1, 0, 0, 0],
+                [1, 1, 0, 0],
+                [0, 1, 1, 0],
+                [0, 0, 1, 1]], dtype=torch.int32)
+    """
+    require_size("window", window)
+    return causal_mask(seq, past, device=device).triu(past - window + 1)
+
+
 def padding_mask(lengths: Integer[Tensor, " batch"], seq: int) -> Bool[Tensor, "batch 1 seq"]:
     r"""Lets every query of a sequence attend to the sequence's real tokens, and to no padding.
 

@@ -88,14 +88,15 @@ def read_checkpoint(
     with _open(codec, find_folder(name_or_folder, revision=revision)) as (config, found):
         source = found.source
         stored = codec.renamed(found.tensors)
-        twins = {name: stored.pop(name) for name in codec.tied if name in stored}
+        tied = codec.tied(config)
+        twins = {name: stored.pop(name) for name in tied if name in stored}
         require_weights(codec, stored, config, source)
         wanted = {key: stored[key] for key, _ in codec.weight_shapes(config)}
         weights = read_all(wanted, found.metadata, source)
         for name, twin in twins.items():
-            if not _is_tied(twin, weights[codec.tied[name]]):
+            if not _is_tied(twin, weights[tied[name]]):
                 raise ValueError(
-                    f"{source}: {name} is not the same as {codec.tied[name]}, and the model has "
+                    f"{source}: {name} is not the same as {tied[name]}, and the model has "
                     "one weight for both"
                 )
     return config, weights

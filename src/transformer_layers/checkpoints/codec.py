@@ -1,7 +1,7 @@
 """What reading and writing of checkpoints asks of a model: how its sizes and weights are stored."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -26,7 +26,8 @@ class Codec(Generic[Config]):
             may be absurd: what is not asked for is not to be made.
         renamed: Gives the tensors of a file the model's keys, and leaves out what is no weight.
         prefix: What a file that is written has before each key.
-        tied: Names that a file may have for a second weight, which must equal the one named.
+        tied: Names that a file may have for a second weight, which must equal the one named; by the
+            sizes.
         described: The model with the size that says how many weights it has, for errors.
         layout: How matrices are stored, for the error about one that is transposed.
     """
@@ -37,7 +38,7 @@ class Codec(Generic[Config]):
     weight_shapes: Callable[[Config], Weights]
     renamed: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     prefix: str = ""
-    tied: Mapping[str, str] = field(default_factory=dict)
+    tied: Callable[[Config], Mapping[str, str]] = lambda config: {}
     described: Callable[[Config], str] = lambda config: f"model of {config}"
     layout: str = "torch.nn.Linear stores (out, in)"
 

@@ -22,8 +22,10 @@ class RMSNorm(nn.Module):
 
     Equation 4 itself has no :math:`\epsilon`. The mean of the squares is taken over the last axis,
     for every position of the other axes by itself. Nothing is subtracted: unlike `LayerNorm`, a
-    shift of the input changes the output. float16 and bfloat16 input is normalized in float32 and
-    returned in its own dtype, with parameters of that dtype or of float32.
+    shift of the input changes the output. float16 and bfloat16 input is normalized in float32,
+    multiplied by the gain, and then rounded to its own dtype, with parameters of that dtype or of
+    float32. So do `torch.nn.RMSNorm` and OLMo 2; :class:`LlamaRMSNorm` and :class:`GemmaRMSNorm`
+    are two other functions that published models call RMSNorm.
 
     A row of zeros gives zeros. So does a row whose squares overflow (finite values beyond about
     1e19 in float32).
@@ -88,8 +90,62 @@ class RMSNorm(nn.Module):
         wide = at_least_float32(x)
         mean_square = wide.square().mean(dim=-1, keepdim=True)
         x_hat = wide / torch.sqrt(mean_square + self.eps)
-        return (self.weight * x_hat).to(x.dtype)
+        return self._with_gain(x_hat, x.dtype)
+
+    def _with_gain(self, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
+        return (self.weight * x_hat).to(dtype)
 
     def extra_repr(self) -> str:
         """The arguments, for `print`."""
         return f"{self.d_model}, eps={self.eps}"
+
+
+class LlamaRMSNorm(RMSNorm):
+    r"""RMSNorm as Llama has it: rounded before the gain.
+
+    .. math::
+        y = \gamma \odot \mathrm{round}\left(\frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}}\right)
+
+    In float32 and float64 it is :class:`RMSNorm`. In float16 and bfloat16 what is normalized in
+    float32 is rounded to the dtype of the input first, and the product with the gain a second time.
+    It is `RMSNorm` of https://github.com/meta-llama/llama and `LlamaRMSNorm` of `transformers`;
+    Mistral and Qwen have it, too. Arguments, attributes and errors are those of :class:`RMSNorm`.
+
+    Examples:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.bfloat16)
+        >>> norms = [norm(3, dtype=torch.bfloat16) for norm in (RMSNorm, LlamaRMSNorm)]
+        >>> for norm in norms:
+        ...     _ = torch.nn.init.constant_(norm.weight, 1.1)
+        >>> norms[0](x).equal(norms[1](x))
+        False
+    """
+
+    def _with_gain(self, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
+        return self.weight * x_hat.to(dtype)
+
+
+class GemmaRMSNorm(RMSNorm):
+    r"""RMSNorm as Gemma has it: the gain is 1 + w, and all of it is computed in float32.
+
+    .. math::
+        y = (1 + w) \odot \frac{x}{\sqrt{\mathrm{E}[x^2] + \epsilon}}
+
+    It is `RMSNorm` of https://github.com/google/gemma_pytorch and `GemmaRMSNorm` of `transformers`.
+    The weight starts as zeros. In bfloat16 the sum 1 + w would lose the 1 for a large w, so that it
+    is made in float32. Arguments and errors are those of :class:`RMSNorm`.
+
+    Attributes:
+        weight: :math:`w`, shape `(d_model,)`, initially zeros.
+
+    Examples:
+        >>> rms_norm = GemmaRMSNorm(4)
+        >>> rms_norm(torch.tensor([[1.0, 1.0, 5.0, 3.0]])).detach()
+        tensor([[0.3333, 0.3333, 1.6667, 1.0000]])
+    """
+
+    def reset_parameters(self) -> None:
+        """Sets the parameters to their initial values."""
+        nn.init.zeros_(self.weight)
+
+    def _with_gain(self, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
+        return ((1 + at_least_float32(self.weight)) * x_hat).to(dtype)

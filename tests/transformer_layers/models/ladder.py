@@ -133,7 +133,9 @@ def _forward(
         return hook
 
     def attended(query: Tensor, key: Tensor, *others: Any) -> Tensor:
-        weights.append(attention_weights(query, key, causal_mask(ids.shape[-1])))
+        window = others[1]  # a mask where there is one, as with a sliding window
+        mask = causal_mask(ids.shape[-1]) if window is None else window
+        weights.append(attention_weights(query, key, mask))
         return fused_attention(query, key, *others)
 
     names = {name.removeprefix("input of ") for each in reference.steps.values() for name in each}
@@ -149,8 +151,10 @@ def _forward(
     found["logits"] = output if isinstance(output, Tensor) else output.logits
     for i, each in enumerate(weights):
         found[f"weights of block {i}"] = each
-        # The logarithm of the weights is the scores, but for a number for each row.
-        found[f"scores of block {i}"] = each[..., causal_mask(ids.shape[-1])].log()
+        # The logarithm of the weights is the scores, but for a number for each row; 0 for those
+        # that a window hides.
+        scores = each[..., causal_mask(ids.shape[-1])].log()
+        found[f"scores of block {i}"] = scores.nan_to_num(neginf=0.0)
     # Positions are embedded with an axis for the batch, or without one.
     return {name: each.detach().squeeze(0) for name, each in found.items()}
 

@@ -7,12 +7,13 @@ import re
 import pytest
 import torch
 from torch import nn
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig as TheirConfig
+from transformers import LlamaForCausalLM
 
 from tests.transformer_layers.comparisons import assert_same, with_random_weights
 from tests.transformer_layers.models.ladder import Ladder, Reference, steps_of
 from tests.transformer_layers.models.second import Second, SecondConfig
-from transformer_layers import GPT2, GPT2Config
+from transformer_layers import GPT2, GPT2Config, Llama, LlamaConfig
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -20,6 +21,15 @@ VOCAB_SIZE, POSITIONS = 11, 16
 IDS = torch.tensor([0, 1, 2])
 MODELS = {
     "GPT2": lambda: GPT2(GPT2Config(VOCAB_SIZE, POSITIONS, 8, 2, 4)),
+    "Llama": lambda: Llama(LlamaConfig(VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS)),
+    "Mistral": lambda: Llama(
+        LlamaConfig(
+            VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS, sliding_window=4, model_type="mistral"
+        )
+    ),
+    "OLMo 2": lambda: Llama(
+        LlamaConfig(VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS, model_type="olmo2")
+    ),
     "second": lambda: Second(SecondConfig(VOCAB_SIZE, POSITIONS, 8, 2, 4, 2)),
 }
 
@@ -194,7 +204,7 @@ def test_caches_have_all_grown_or_none(model):
 
 
 def their_second(implementation):
-    config = LlamaConfig(
+    config = TheirConfig(
         vocab_size=VOCAB_SIZE,
         hidden_size=8,
         intermediate_size=16,

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +9,11 @@ from typing import Any, TypeVar
 import torch
 
 from transformer_layers.checkpoints.codec import Codec
+from transformer_layers.checkpoints.config_entries import (
+    number_entry,
+    require_computed,
+    size_entry,
+)
 from transformer_layers.checkpoints.json_file import shown
 from transformer_layers.models.gpt2.config import GPT2Config
 
@@ -67,14 +71,16 @@ def config_of(entries: dict[str, Any], path: Path) -> GPT2Config:
         )
     try:
         config = GPT2Config(
-            **{name: _size(name, entries[name]) for name in _SIZES if name in entries},
+            **{name: size_entry(name, entries[name]) for name in _SIZES if name in entries},
             dropout=_dropout(entries),
-            layer_norm_epsilon=_number("layer_norm_epsilon", entries, 1e-5),
+            layer_norm_epsilon=number_entry(
+                "layer_norm_epsilon", entries.get("layer_norm_epsilon", 1e-5)
+            ),
         )
         computed = {**_COMPUTED, "n_inner": (None, 4 * config.n_embd)}
         for name, values in computed.items():
             if name in entries:
-                _require_computed(name, entries[name], values)
+                require_computed(name, entries[name], values, "GPT2")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
     return config
@@ -170,23 +176,8 @@ def _with_first_names(entries: dict[str, Any], path: Path) -> dict[str, Any]:
     return {_SECOND_NAMES.get(name, name): value for name, value in entries.items()}
 
 
-def _size(name: str, value: object) -> Any:
-    # GPT2Config refuses what is no int and what is too small.
-    if isinstance(value, int) and value >= 2**31:
-        raise ValueError(f"{name} must be below 2**31, got {shown(value)}")
-    return value
-
-
-def _number(name: str, entries: dict[str, Any], default: float) -> float:
-    value = entries.get(name, default)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= sys.float_info.max:
-        raise ValueError(f"{name} must be a finite number, got {shown(value)}")
-    return float(value)
-
-
 def _dropout(entries: dict[str, Any]) -> float:
-    shares = {name: _number(name, entries, 0.1) for name in _DROPOUTS}
+    shares = {name: number_entry(name, entries.get(name, 0.1)) for name in _DROPOUTS}
     if len(set(shares.values())) != 1:
         found = ", ".join(f"{name} = {share}" for name, share in shares.items())
         raise ValueError(
@@ -196,15 +187,6 @@ def _dropout(entries: dict[str, Any]) -> float:
     return shares["embd_pdrop"]
 
 
-def _require_computed(name: str, value: object, values: tuple[object, ...]) -> None:
-    if not any(type(value) is type(each) and value == each for each in values):
-        computed = " or ".join(map(repr, values))
-        raise ValueError(
-            f"{name} is {shown(value)}, which changes what the model computes, and GPT2 "
-            f"computes it for {computed} only"
-        )
-
-
 CODEC = Codec(
     model_type="gpt2",
     config_of=config_of,
@@ -212,7 +194,7 @@ CODEC = Codec(
     weight_shapes=weight_shapes,
     renamed=without_prefix_and_masks,
     prefix=PREFIX,
-    tied={HEAD: "wte.weight"},
+    tied=lambda config: {HEAD: "wte.weight"},
     described=lambda config: f"GPT-2 of n_layer = {config.n_layer}",
     layout="GPT-2 stores (in, out), torch.nn.Linear (out, in)",
 )

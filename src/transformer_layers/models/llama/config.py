@@ -1,0 +1,184 @@
+"""The sizes and options of a Llama, or of one of its relatives."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_layers.attention.inputs import require_heads
+from transformer_layers.positions.scaling import LinearScaling, Llama3Scaling, YaRNScaling
+from transformer_layers.validation import require_positive, require_size
+
+RopeScaling = LinearScaling | Llama3Scaling | YaRNScaling
+
+
+@dataclass(frozen=True)
+class Family:
+    """What models of one `model_type` have in common.
+
+    Attributes:
+        biased: Which projections of attention have a bias whatever the config says: none, or
+            queries, keys and values.
+        options: Entries of `config.json` that the family has, of those that not all have.
+        defaults: Values of entries that a `config.json` may leave out, as `transformers` has them.
+    """
+
+    biased: bool = False
+    options: frozenset[str] = frozenset()
+    defaults: tuple[tuple[str, Any], ...] = ()
+
+
+_WINDOWED = frozenset({"sliding_window", "max_window_layers"})
+FAMILIES = {
+    "llama": Family(options=frozenset({"attention_bias", "mlp_bias"})),
+    "mistral": Family(
+        options=frozenset({"sliding_window"}),
+        defaults=(
+            ("intermediate_size", 14336),
+            ("num_key_value_heads", 8),
+            ("max_position_embeddings", 131_072),
+            ("sliding_window", 4096),
+        ),
+    ),
+    "qwen2": Family(
+        biased=True,
+        options=_WINDOWED,
+        defaults=(
+            ("vocab_size", 151_936),
+            ("intermediate_size", 22016),
+            ("num_key_value_heads", 32),
+            ("max_position_embeddings", 32_768),
+        ),
+    ),
+    "qwen3": Family(
+        options=_WINDOWED | {"attention_bias"},
+        defaults=(
+            ("vocab_size", 151_936),
+            ("intermediate_size", 22016),
+            ("num_key_value_heads", 32),
+            ("head_dim", 128),
+            ("max_position_embeddings", 32_768),
+        ),
+    ),
+    "olmo2": Family(
+        options=frozenset({"attention_bias"}),
+        defaults=(("vocab_size", 50_304), ("rms_norm_eps", 1e-5)),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """The sizes and options of a Llama, under the names of its published `config.json`.
+
+    The defaults are those of Llama 2 with 7 billion parameters. What the name of a relative stands
+    for, `model_type`: "mistral" is Llama; "qwen2" has biases for queries, keys and values; "qwen3"
+    norms each head of queries and keys; "olmo2" norms all heads of them together, and what
+    attention and feed-forward layer give, not what they take.
+
+    Attributes:
+        vocab_size: Number of tokens in the vocabulary.
+        hidden_size: Features of a position, `d_model`.
+        intermediate_size: Features between the maps of the feed-forward layers, `d_ff`.
+        num_hidden_layers: Number of blocks.
+        num_attention_heads: Heads of queries of each block.
+        num_key_value_heads: Heads of keys and values; as many as of queries if not given.
+        head_dim: Features of a head; `hidden_size / num_attention_heads` if not given.
+        max_position_embeddings: Longest sequence, in tokens.
+        rms_norm_eps: Added to the mean of squares in every norm.
+        rope_theta: Base of the frequencies of rotary positions.
+        rope_scaling: What changes these frequencies; nothing if not given.
+        tie_word_embeddings: Whether the head is the token embedding.
+        attention_bias: Whether attention's four maps have a bias.
+        mlp_bias: Whether the feed-forward layers' three maps have a bias.
+        sliding_window: How many keys a query sees at most, itself among them; all if not given.
+        max_window_layers: How many blocks, the first ones, have no window.
+        model_type: "llama", "mistral", "qwen2", "qwen3" or "olmo2".
+
+    Raises:
+        TypeError: If a size is not an int.
+        ValueError: If a size is below 1, `num_key_value_heads` does not divide
+            `num_attention_heads`, a number is not greater than 0, or the family has no such option.
+
+    Examples:
+        >>> config = LlamaConfig(num_key_value_heads=8, intermediate_size=14336, rope_theta=5e5)
+        >>> config.num_key_value_heads, config.head_dim  # as Llama 3 has them
+        (8, 128)
+    """
+
+    vocab_size: int = 32_000
+    hidden_size: int = 4096
+    intermediate_size: int = 11_008
+    num_hidden_layers: int = 32
+    num_attention_heads: int = 32
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10_000.0
+    rope_scaling: RopeScaling | None = None
+    tie_word_embeddings: bool = False
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    sliding_window: int | None = None
+    max_window_layers: int = 0
+    model_type: str = "llama"
+
+    def __post_init__(self) -> None:
+        """Fills in what follows from other sizes, and refuses what no model can be made of."""
+        if self.model_type not in FAMILIES:
+            raise ValueError(
+                f"model_type must be one of {', '.join(FAMILIES)}, got {self.model_type!r}"
+            )
+        for name in ("vocab_size", "intermediate_size", "num_hidden_layers"):
+            require_size(name, getattr(self, name))
+        require_size("max_position_embeddings", self.max_position_embeddings)
+        require_size("max_window_layers", self.max_window_layers, minimum=0)
+        if self.num_key_value_heads is None:
+            object.__setattr__(self, "num_key_value_heads", self.num_attention_heads)
+        require_heads(
+            self.num_attention_heads,
+            self.kv_heads,
+            names=("num_attention_heads", "num_key_value_heads"),
+        )
+        if self.head_dim is None:
+            names = ("hidden_size", "num_attention_heads")
+            require_heads(self.hidden_size, self.num_attention_heads, names=names)
+            object.__setattr__(self, "head_dim", self.hidden_size // self.num_attention_heads)
+        require_size("hidden_size", self.hidden_size)
+        require_size("head_dim", self.d_k)
+        if self.d_k % 2:
+            raise ValueError(f"head_dim must be even, since features turn in pairs, got {self.d_k}")
+        require_positive("rms_norm_eps", self.rms_norm_eps)
+        require_positive("rope_theta", self.rope_theta)
+        if self.sliding_window is not None:
+            require_size("sliding_window", self.sliding_window)
+        self._require_options()
+
+    def _require_options(self) -> None:
+        nothing = {"attention_bias": False, "mlp_bias": False, "sliding_window": None}
+        for name, none in {**nothing, "max_window_layers": 0}.items():
+            value = getattr(self, name)
+            if value != none and name not in FAMILIES[self.model_type].options:
+                raise ValueError(f"a {self.model_type} has no {name}, got {value!r}")
+
+    @property
+    def kv_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.num_key_value_heads or self.num_attention_heads
+
+    @property
+    def d_k(self) -> int:
+        """Features of a head."""
+        return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    @property
+    def biased(self) -> bool:
+        """Whether the maps to queries, keys and values have a bias."""
+        return self.attention_bias or FAMILIES[self.model_type].biased
+
+    def window_of(self, block: int) -> int | None:
+        """How many keys a query of a block sees at most; None for all.
+
+        Args:
+            block: Its number, from 0.
+        """
+        return self.sliding_window if block >= self.max_window_layers else None

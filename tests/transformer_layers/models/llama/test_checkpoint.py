@@ -1,0 +1,113 @@
+"""What is read of the config of a Llama, and what is refused."""
+
+import json
+
+import pytest
+
+from transformer_layers import Llama, Llama3Scaling, LlamaConfig, load_model
+from transformer_layers.models.llama.checkpoint import CODEC
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+ENTRIES = {
+    "model_type": "llama",
+    "vocab_size": 11,
+    "hidden_size": 8,
+    "intermediate_size": 12,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+
+
+def config_of(tmp_path, **changed):
+    return CODEC.config_of(ENTRIES | changed, tmp_path / "config.json")
+
+
+def test_what_is_left_out_has_the_default_of_its_family(tmp_path):
+    assert config_of(tmp_path) == LlamaConfig(11, 8, 12, 2, 4, 2)
+    mistral = config_of(tmp_path, model_type="mistral")
+    assert (mistral.sliding_window, mistral.max_position_embeddings) == (4096, 131_072)
+    assert config_of(tmp_path, model_type="qwen3").head_dim == 128
+    assert config_of(tmp_path, model_type="olmo2").rms_norm_eps == 1e-5
+    assert config_of(tmp_path, model_type="mistral", sliding_window=None).sliding_window is None
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"rope_theta": 5e5, "rope_scaling": {"type": "llama3", "factor": 8.0}},
+        {"rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}},
+        {"rope_parameters": {"rope_theta": 5e5, "rope_type": "llama3", "factor": 8.0}},
+    ],
+)
+def test_settings_of_rotary_positions_have_three_forms(tmp_path, entries):
+    found = config_of(tmp_path, max_position_embeddings=8192, **entries)
+    assert found.rope_theta == 5e5
+    assert found.rope_scaling == Llama3Scaling()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"model_type": "gemma"}, "model_type must be one of llama, .* got 'gemma'"),
+        ({"hidden_act": "gelu"}, "hidden_act is 'gelu', which changes what the model computes"),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
+        ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "rope_type is 'dynamic'"),
+        ({"rope_scaling": {"rope_type": "longrope"}}, "rope_type is 'longrope'"),
+        ({"rope_scaling": {"rope_type": "linear"}}, "must have factor for a linear scaling"),
+        ({"rope_scaling": {"type": "linear", "factor": "2"}}, "factor must be a finite number"),
+        ({"rope_scaling": {"type": "linear", "factor": 0}}, "factor must be greater than 0"),
+        ({"rope_scaling": {"type": "linear", "factor": 2, "beta": 1}}, "which a linear scaling"),
+        ({"rope_scaling": [2]}, "must be an object"),
+        ({"num_key_value_heads": 3}, "must be divisible by num_key_value_heads, got"),
+        ({"num_attention_heads": 3, "num_key_value_heads": 1}, "hidden_size must be divisible"),
+        ({"head_dim": 3}, "head_dim must be even"),
+        ({"hidden_size": 2**31}, "hidden_size must be below"),
+        ({"hidden_size": "8"}, "hidden_size must be an int"),
+        ({"rms_norm_eps": None}, "rms_norm_eps must be a finite number"),
+        ({"tie_word_embeddings": 1}, "tie_word_embeddings must be true or false"),
+        ({"model_type": "mistral", "attention_bias": True}, "a mistral has no attention_bias"),
+        ({"quantization_config": {"bits": 4}}, "quantization_config is"),
+        (
+            {"model_type": "qwen2", "layer_types": ["sliding_attention", "full_attention"]},
+            "full attention in the first blocks and windows in the others",
+        ),
+    ],
+)
+def test_what_is_not_computed_is_refused_by_its_name(tmp_path, changed, said):
+    with pytest.raises(ValueError, match=said) as refused:
+        config_of(tmp_path, **changed)
+    assert str(refused.value).startswith(str(tmp_path / "config.json"))
+
+
+def test_sliding_windows_of_qwen_are_off_unless_switched_on(tmp_path):
+    windowed = {"model_type": "qwen2", "sliding_window": 4, "max_window_layers": 1}
+    assert config_of(tmp_path, **windowed).sliding_window is None
+    found = config_of(tmp_path, use_sliding_window=True, **windowed)
+    assert [found.window_of(i) for i in range(2)] == [None, 4]
+
+
+def test_a_second_head_must_be_the_embedding_where_the_two_are_tied(tmp_path):
+    tied = Llama(LlamaConfig(11, 8, 12, 1, 2, tie_word_embeddings=True))
+    untied = Llama(LlamaConfig(11, 8, 12, 1, 2))
+    untied.save_pretrained(tmp_path)
+    text = json.loads((tmp_path / "config.json").read_text())
+    assert "lm_head.weight" not in tied.state_dict()
+    tied.save_pretrained(tmp_path / "tied")
+    assert load_model(tmp_path / "tied").lm_head is None
+    assert text["tie_word_embeddings"] is False
+
+
+def test_weights_of_no_known_model_are_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "mamba"}')
+    with pytest.raises(ValueError, match="model_type is 'mamba', which no class computes; there"):
+        load_model(tmp_path)
+
+
+def test_shapes_are_those_of_the_state_dict():
+    for family in ("llama", "mistral", "qwen2", "qwen3", "olmo2"):
+        for tied in (False, True):
+            config = LlamaConfig(11, 8, 12, 2, 4, 2, 6, model_type=family, tie_word_embeddings=tied)
+            found = [(name, tuple(w.shape)) for name, w in Llama(config).state_dict().items()]
+            assert sorted(CODEC.weight_shapes(config)) == sorted(found)
