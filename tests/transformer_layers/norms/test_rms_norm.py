@@ -7,6 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from transformers.models.gemma.modeling_gemma import GemmaRMSNorm as TheirGemmaRMSNorm
+from transformers.models.llama.modeling_llama import LlamaRMSNorm as TheirLlamaRMSNorm
+from transformers.models.olmo2.modeling_olmo2 import Olmo2RMSNorm
 
 from tests.transformer_layers.comparisons import (
     assert_rounded_once,
@@ -16,7 +19,7 @@ from tests.transformer_layers.comparisons import (
     values_and_gradients,
     with_random_weights,
 )
-from transformer_layers import LayerNorm, RMSNorm
+from transformer_layers import GemmaRMSNorm, LayerNorm, LlamaRMSNorm, RMSNorm
 
 rows = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9).map(
     lambda row: torch.tensor(row, dtype=torch.float64)
@@ -210,3 +213,52 @@ class TestErrors:
     def test_a_width_that_is_no_int(self):
         with pytest.raises(TypeError, match=r"^d_model must be an int, got 8\.0 of type float"):
             RMSNorm(8.0)
+
+
+# Three functions of one name in half precision
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_each_reading_rounds_as_its_authority(dtype):
+    x = torch.randn(50, 16).to(dtype)
+    gain = torch.randn(16).to(dtype)
+    pairs = [
+        (RMSNorm(16), Olmo2RMSNorm(16)),
+        (LlamaRMSNorm(16), TheirLlamaRMSNorm(16)),
+        (GemmaRMSNorm(16), TheirGemmaRMSNorm(16)),
+    ]
+    results = []
+    for ours, theirs in pairs:
+        for norm in (ours.to(dtype), theirs.to(dtype)):
+            norm.weight.data.copy_(gain)
+        assert_within_one_place(ours(x), theirs(x))
+        results.append(ours(x))
+    torch_rms = nn.functional.rms_norm(x, (16,), gain, 1e-6)
+    assert_within_one_place(results[0], torch_rms)
+    assert not results[0].equal(results[1])
+    assert not results[0].equal(results[2])
+
+
+def assert_within_one_place(found, expected):
+    """All but a hundredth are the same to the last digit: a root is rounded once or twice."""
+    assert found.dtype == expected.dtype
+    assert (found != expected).float().mean() <= 0.01
+    torch.testing.assert_close(found, expected)
+
+
+def test_in_float64_two_readings_are_one_and_the_third_adds_one():
+    x, gain = torch.randn(5, 6, dtype=torch.float64), torch.randn(6, dtype=torch.float64)
+    norms = [kind(6).double() for kind in (RMSNorm, LlamaRMSNorm, GemmaRMSNorm)]
+    for norm, shift in zip(norms, (0, 0, 1), strict=True):
+        norm.weight.data.copy_(gain - shift)
+    first, *others = (norm(x) for norm in norms)
+    for other in others:
+        assert_same([other], [first])
+
+
+def test_one_and_a_large_weight_are_added_in_float32():
+    norm = GemmaRMSNorm(2, dtype=torch.bfloat16)
+    norm.weight.data.fill_(15.8125)  # 16.8125 is no bfloat16
+    x = torch.ones(1, 2, dtype=torch.bfloat16)
+    assert norm(x)[0, 0] == torch.tensor(16.8125).bfloat16()
+    assert GemmaRMSNorm(3).weight.eq(0).all()

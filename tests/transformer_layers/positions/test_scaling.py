@@ -1,0 +1,88 @@
+"""Scalings of rotary frequencies: against those of `transformers` in float64, and by their laws."""
+
+import pytest
+import torch
+from transformers import LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+from tests.transformer_layers.comparisons import assert_same
+from tests.transformer_layers.models.llama.families import in_float64
+from transformer_layers import (
+    LinearScaling,
+    Llama3Scaling,
+    NTKScaling,
+    RotaryPositions,
+    YaRNScaling,
+)
+
+SCALINGS = [
+    LinearScaling(3.0),
+    Llama3Scaling(),
+    Llama3Scaling(32.0, 1.5, 3.0, 300),
+    YaRNScaling(4.0, 4096),
+    YaRNScaling(40.0, 100, beta_fast=8.0, beta_slow=2.0, truncate=False),
+    YaRNScaling(2.0, 512, attention_factor=1.25),
+    YaRNScaling(8.0, 512, mscale=0.7, mscale_all_dim=0.5),
+]
+TYPES = {LinearScaling: "linear", Llama3Scaling: "llama3", YaRNScaling: "yarn"}
+
+
+@pytest.mark.parametrize("scaling", SCALINGS, ids=repr)
+@pytest.mark.parametrize(("d_k", "base"), [(64, 10_000.0), (12, 500_000.0)])
+def test_frequencies_and_factor_equal_those_of_transformers(scaling, d_k, base):
+    given = {name: value for name, value in vars(scaling).items() if value is not None}
+    kind = TYPES[type(scaling)]
+    config = LlamaConfig(
+        head_dim=d_k, rope_parameters={"rope_type": kind, "rope_theta": base, **given}
+    )
+    with in_float64():
+        frequencies, factor = ROPE_INIT_FUNCTIONS[kind](config, device="cpu")
+    assert frequencies.dtype == torch.float64
+    assert_same([RotaryPositions(d_k, base, scaling=scaling).frequencies()], [frequencies])
+    assert scaling.table_factor == pytest.approx(factor, rel=1e-12)
+
+
+def test_the_ntk_aware_base_is_that_of_the_longest_sequence_of_dynamic_ntk():
+    factor, length = 4.0, 64
+    config = LlamaConfig(
+        head_dim=16,
+        max_position_embeddings=length,
+        rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 1.0},
+    )
+    with in_float64():  # with a factor of 1 it scales by the length seen over that of training
+        frequencies, _ = ROPE_INIT_FUNCTIONS["dynamic"](config, "cpu", seq_len=int(factor * length))
+    assert_same([RotaryPositions(16, scaling=NTKScaling(factor)).frequencies()], [frequencies])
+
+
+def test_the_ntk_aware_base_keeps_the_fastest_pair_and_divides_the_slowest():
+    plain = RotaryPositions(16).frequencies()
+    scaled = RotaryPositions(16, scaling=NTKScaling(5.0)).frequencies()
+    assert scaled[0] == plain[0]
+    torch.testing.assert_close(scaled[-1], plain[-1] / 5)
+
+
+def test_yarn_multiplies_scores_by_the_square_of_its_factor():
+    x = torch.randn(5, 8, dtype=torch.float64)
+    scaling = YaRNScaling(4.0, 512)
+    turned = RotaryPositions(8, scaling=scaling)(x)
+    assert_same([(turned * turned).sum(-1)], [(x * x).sum(-1) * scaling.table_factor**2])
+
+
+def test_one_pair_is_scaled_without_a_division_by_zero():
+    for scaling in (NTKScaling(2.0), YaRNScaling(2.0, 16), Llama3Scaling()):
+        assert RotaryPositions(2, scaling=scaling).frequencies().isfinite().all()
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: NTKScaling(-1.0), "factor must be greater than 0, got -1.0"),
+        (lambda: YaRNScaling(2.0, 0), "original_max_position_embeddings must be at least 1"),
+        (lambda: YaRNScaling(2.0, 16, attention_factor=0.0), "attention_factor must be greater"),
+        (lambda: Llama3Scaling(8.0, 4.0, 4.0), "high_freq_factor must be greater than"),
+    ],
+)
+def test_what_scales_nothing_is_refused(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
