@@ -80,6 +80,9 @@ _DECAY = _Range(0.0, 1e20)
 _LENGTH = _Range(0.0, 1e38, without_least=True)
 
 
+_OTHER_FLAGS = {"architecture": ("--model",)}
+
+
 def _option(default: Any, help: str, allowed: _Range | Collection[str] | None = None) -> Any:
     return field(default=default, metadata={"help": help, "allowed": allowed})
 
@@ -121,6 +124,9 @@ class TrainingConfig:
     architecture: str = _option("gpt2", "the model", PLANS)
     n_layer: int = _option(4, "blocks", _COUNT)
     n_head: int = _option(4, "heads of a block", _COUNT)
+    n_kv_head: int = _option(
+        0, "heads of keys of a block; 0: as many as of queries", _COUNT_OR_NONE
+    )
     n_embd: int = _option(128, "features of a position", _COUNT)
     dropout: float = _option(0.0, "share that is dropped in training", _SHARE)
     tokenizer: str = _option("", "folder of a tokenizer; one is trained on the texts if not given")
@@ -181,6 +187,7 @@ class TrainingConfig:
             seq=self.seq,
             n_layer=self.n_layer,
             n_head=self.n_head,
+            n_kv_head=self.n_kv_head,
             n_embd=self.n_embd,
             dropout=self.dropout,
         )
@@ -263,9 +270,8 @@ def _add(parser: argparse.ArgumentParser, option: "Field[Any]") -> None:
         allowed = option.metadata["allowed"]
         choices = None if isinstance(allowed, _Range) else allowed
         metavar = None if choices else kind.__name__.upper()
-        parser.add_argument(
-            _flag(option.name), type=kind, choices=choices, metavar=metavar, **shown
-        )
+        flags = [_flag(option.name), *_OTHER_FLAGS.get(option.name, ())]
+        parser.add_argument(*flags, type=kind, choices=choices, metavar=metavar, **shown)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -68,8 +68,20 @@ def matrix_weights(sizes: GPT2Config, tensor_ranks: int = 1) -> int:
 
 
 def _sizes_of(
-    *, vocab_size: int, seq: int, n_layer: int, n_head: int, n_embd: int, dropout: float
+    *,
+    vocab_size: int,
+    seq: int,
+    n_layer: int,
+    n_head: int,
+    n_kv_head: int,
+    n_embd: int,
+    dropout: float,
 ) -> GPT2Config:
+    if n_kv_head not in (0, n_head):
+        raise ValueError(
+            f"a GPT-2 has as many heads of keys as of queries, got n_kv_head = {n_kv_head} and "
+            f"n_head = {n_head}"
+        )
     return GPT2Config(vocab_size, seq, n_embd, n_layer, n_head, dropout)
 
 

@@ -34,10 +34,10 @@ class Plan:
     """How a model is trained.
 
     Attributes:
-        name: What `--architecture` calls it.
+        name: What `--model` calls it.
         sizes: The class of its sizes.
-        sizes_of: Makes them of `vocab_size`, `seq`, `n_layer`, `n_head`, `n_embd` and `dropout`,
-            given by these names.
+        sizes_of: Makes them of `vocab_size`, `seq`, `n_layer`, `n_head`, `n_kv_head` (0 where it is
+            not said), `n_embd` and `dropout`, given by these names.
         model: Makes a model of its sizes: a `transformer_layers.generation.decoder.Decoder` with
             the methods `loss`, `generate` and `save_pretrained`.
         codec: How it is stored.

@@ -21,8 +21,8 @@ def matrix_weights(sizes: SecondConfig, ranks: int = 1) -> int:
 PLAN = Plan(
     name="second",
     sizes=SecondConfig,
-    sizes_of=lambda *, vocab_size, seq, n_layer, n_head, n_embd, dropout: SecondConfig(
-        vocab_size, seq, n_embd, n_layer, n_head, n_head // 2
+    sizes_of=lambda *, vocab_size, seq, n_layer, n_head, n_kv_head, n_embd, dropout: SecondConfig(
+        vocab_size, seq, n_embd, n_layer, n_head, n_kv_head or n_head // 2
     ),
     model=Second,
     codec=CODEC,

@@ -1,6 +1,5 @@
-"""A model of another package is trained by its plan: alone, shared, killed and resumed."""
+"""A model of another package is trained by its plan: alone, and shared."""
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from safetensors.torch import load_file
 
 from tests.transformer_layers.models.second import Second, SecondConfig
 from tests.transformer_training.plans.second import PLAN
-from tests.transformer_training.processes import Parent, losses, wait_for_step
+from tests.transformer_training.processes import Parent, losses
 from transformer_layers import GPT2Config, load_tokenizer
 from transformer_training import TrainingError, costs, estimate
 from transformer_training.config import parse
@@ -74,37 +73,9 @@ def test_it_learns_and_is_loaded(alone):
     assert model.generate(tokenizer.encode("a")[None, :3], 5).shape[1] > 5
 
 
-@pytest.mark.parametrize(("parallel", "size"), [("ddp", 2), ("fsdp", 2), ("tp", 2), ("fsdp+tp", 4)])
-def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent, parallel, size):
-    assert shared(parent, size, options, tmp_path / "out", parallel) == [0] * size
+def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent):
+    assert shared(parent, 2, options, tmp_path / "out", "tp") == [0, 0]
     close(tmp_path / "out", alone)
-
-
-def test_what_ranks_saved_one_process_goes_on_from(options, tmp_path, alone, parent):
-    out = tmp_path / "out"
-    assert shared(parent, 2, options, out, "tp") == [0, 0]
-    for step in (20, 30):
-        (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
-    train(parse([*options, "--out", str(out)]))
-    close(out, alone)
-
-
-def test_a_killed_run_goes_on(options, tmp_path, alone, parent):
-    out = tmp_path / "out"
-    process = parent.start([*options, "--out", str(out)], tmp_path / "said", before=BEFORE)
-    wait_for_step(out, 12, process)
-    process.kill(signal.SIGKILL)
-    process.wait()
-    train(parse([*options, "--out", str(out)]))
-    close(out, alone)
-
-
-def test_heads_of_keys_that_cannot_be_shared_are_named(options, tmp_path, parent):
-    command = [*options, "--out", str(tmp_path / "out"), "--parallel", "tp"]
-    processes = parent.ranks(4, command, tmp_path / "said", BEFORE)
-    assert {process.wait() for process in processes} - {0, 1} <= {-signal.SIGABRT}
-    said = "".join(process.said() for process in processes)
-    assert "4 ranks cannot share 2 heads of keys evenly" in said
 
 
 def test_what_a_step_costs_is_derived(options):
@@ -117,8 +88,10 @@ def test_what_a_step_costs_is_derived(options):
 
 
 def test_what_no_plan_has_is_refused(options):
-    with pytest.raises(TypeError, match="sizes must be of GPT2Config, SecondConfig, got dict"):
+    with pytest.raises(
+        TypeError, match="must be of GPT2Config, LlamaConfig, SecondConfig, got dict"
+    ):
         costs({}, 4)
     assert plan_of(GPT2Config()).name == "gpt2"
-    with pytest.raises(TrainingError, match="--architecture: invalid choice: 'x'"):
+    with pytest.raises(TrainingError, match="--architecture/--model: invalid choice: 'x'"):
         parse([*options, "--out", "-", "--architecture", "x"])

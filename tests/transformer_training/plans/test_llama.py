@@ -1,0 +1,130 @@
+"""Llama is trained by its plan: alone, shared, killed and resumed."""
+
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.transformer_training.processes import Parent, losses, wait_for_step
+from transformer_layers import Llama, LlamaConfig, load_tokenizer
+from transformer_training import TrainingError, costs, estimate
+from transformer_training.config import parse
+from transformer_training.plans.llama import activation_bytes
+from transformer_training.run import train
+
+pytestmark = pytest.mark.xdist_group("ranks")  # one process has the run to compare with
+
+TOLERANCE = 3e-5  # see ../test_ranks.py
+SIZES = LlamaConfig(260, 16, 48, 1, 4, 2, max_position_embeddings=8)
+
+
+@pytest.fixture
+def options(small: list[str]) -> list[str]:
+    more = "--model llama --n-head 4 --n-kv-head 2 --n-embd 16 --checkpoint-every 10 --keep 9"
+    return [*small, *more.split()]
+
+
+@pytest.fixture(scope="module")
+def alone(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("llama")
+    options = "--steps 30 --batch-size 4 --seq 8 --n-layer 1 --n-head 4 --n-embd 16 --lr 1e-2"
+    more = "--vocab-size 260 --checkpoint-every 10 --evaluate-every 10 --keep 9"
+    command = ["--data", str(text), "--out", str(out), "--model", "llama", "--n-kv-head", "2"]
+    train(parse([*command, *options.split(), *more.split()]))
+    return out
+
+
+def close(left: Path, right: Path) -> None:
+    torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
+    ours, theirs = (load_file(each / "final/model.safetensors") for each in (left, right))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
+
+
+def shared(parent: Parent, size: int, options: list[str], out: Path, parallel: str) -> list[int]:
+    command = [*options, "--out", str(out), "--parallel", parallel]
+    processes = parent.ranks(size, command, out.parent / f"said-{parallel}-{size}")
+    statuses = [process.wait() for process in processes]
+    if any(statuses):
+        print(*(process.said()[-3000:] for process in processes), sep="\n----\n")
+    return statuses
+
+
+def test_it_learns_and_is_loaded(alone):
+    assert losses(alone)[-1] < losses(alone)[0] - 1
+    model, tokenizer = Llama.from_pretrained(alone / "final"), load_tokenizer(alone / "final")
+    assert model.config == SIZES
+    assert model.generate(tokenizer.encode("a")[None, :3], 5).shape[1] > 5
+
+
+@pytest.mark.parametrize(("parallel", "size"), [("ddp", 2), ("fsdp", 2), ("tp", 2), ("fsdp+tp", 4)])
+def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent, parallel, size):
+    assert shared(parent, size, options, tmp_path / "out", parallel) == [0] * size
+    close(tmp_path / "out", alone)
+
+
+def test_what_ranks_saved_one_process_goes_on_from(options, tmp_path, alone, parent):
+    out = tmp_path / "out"
+    assert shared(parent, 2, options, out, "tp") == [0, 0]
+    for step in (20, 30):
+        (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
+    train(parse([*options, "--out", str(out)]))
+    close(out, alone)
+
+
+def test_a_killed_run_goes_on(options, tmp_path, alone, parent):
+    out = tmp_path / "out"
+    process = parent.start([*options, "--out", str(out)], tmp_path / "said")
+    wait_for_step(out, 12, process)
+    process.kill(signal.SIGKILL)
+    process.wait()
+    train(parse([*options, "--out", str(out)]))
+    close(out, alone)
+
+
+def test_heads_of_keys_that_cannot_be_shared_are_named(options, tmp_path, parent):
+    command = [*options, "--out", str(tmp_path / "out"), "--parallel", "tp"]
+    processes = parent.ranks(4, command, tmp_path / "said")
+    assert {process.wait() for process in processes} - {0, 1} <= {-signal.SIGABRT}
+    said = "".join(process.said() for process in processes)
+    assert "4 ranks cannot share 2 heads of keys evenly" in said
+
+
+def test_what_a_step_costs_is_derived(options):
+    weights = sum(each.numel() for each in Llama(SIZES).parameters())
+    assert costs(SIZES, 4).parameters == 4 * weights
+    cut = 4 * (2 * 16 * 16 + 2 * 16 * 8 + 3 * 16 * 48)
+    assert costs(SIZES, 4, parallel="tp", ranks=2).parameters == 4 * weights - cut // 2
+    assert estimate(parse([*options, "--out", "-"]), 260).parameters == weights
+
+
+def test_what_a_token_leaves_is_what_autograd_keeps():
+    """All but a twentieth: the embedding's rows and what norms keep of each position."""
+    sizes = LlamaConfig(260, 64, 176, 3, 4, 2, max_position_embeddings=32)
+    torch.manual_seed(0)
+    model = Llama(sizes)
+    ids = torch.randint(260, (4, 32))
+    weights = {each.untyped_storage().data_ptr() for each in model.parameters()}
+    kept = {}
+
+    def keep(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = (storage, storage.nbytes())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = model.loss(ids)
+    found = sum(size for _, size in kept.values()) / ids.numel()
+    assert loss.requires_grad
+    assert found == pytest.approx(activation_bytes(sizes), rel=0.05)
+
+
+def test_what_a_llama_has_not_is_refused(options):
+    with pytest.raises(TrainingError, match=r"a Llama has no dropout, got 0\.1"):
+        parse([*options, "--out", "-", "--dropout", "0.1"])
+    with pytest.raises(TrainingError, match="divisible by num_key_value_heads"):
+        parse([*options, "--out", "-", "--n-kv-head", "3"])
+    with pytest.raises(TrainingError, match="a GPT-2 has as many heads of keys as of queries"):
+        parse([*options, "--out", "-", "--model", "gpt2"])
