@@ -22,7 +22,6 @@ from transformer_layers.models.gpt2.config import GPT2Config
 from transformer_layers.models.gpt2.conv1d import Conv1D
 from transformer_layers.models.gpt2.feed_forward import FeedForward
 from transformer_layers.models.gpt2.model import GPT2
-from transformer_layers.models.llama.block import LlamaBlock, Olmo2Block
 from transformer_layers.models.llama.config import LlamaConfig
 from transformer_layers.models.llama.model import Llama
 from transformer_layers.norms.batch_norm import BatchNorm1d
@@ -73,12 +72,10 @@ __all__ = [
     "LinearScaling",
     "Llama",
     "Llama3Scaling",
-    "LlamaBlock",
     "LlamaConfig",
     "LlamaRMSNorm",
     "MultiHeadAttention",
     "NTKScaling",
-    "Olmo2Block",
     "PackedGatedFeedForward",
     "PositionwiseFeedForward",
     "PreNormTransformerEncoderLayer",

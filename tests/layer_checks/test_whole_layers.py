@@ -18,15 +18,19 @@ API = "book/reference/api.md"
 NO_LAYERS = {"GPT2Config", "KeyValueCache", "next_token_distribution"}
 NO_LAYERS |= {"Tokenizer", "load_tokenizer", "train_tokenizer"}
 NO_LAYERS |= {"GPT2ForInference", "InferenceError", "ready_for_inference"}
+# A model is held against that of `transformers`, rung by rung, in its own tests.
+NO_LAYERS |= {"Llama", "LlamaConfig", "load_model"}
+NO_LAYERS |= {"LinearScaling", "Llama3Scaling", "NTKScaling", "YaRNScaling"}
+NO_LAYERS |= {"halves_of_neighbours", "neighbours_of_halves"}
 # They take sizes and no tensor of numbers, or run inside of the case that is named.
-NO_CASE = {"causal_mask", "padding_mask", "sinusoidal_positions"}
+NO_CASE = {"causal_mask", "padding_mask", "sinusoidal_positions", "sliding_window_mask"}
 CASE_OF = {"dropout": "Dropout", "attention_weights": "scaled_dot_product_attention"}
 TESTED_IN = {"GPT2Block": "tests/transformer_layers/models/gpt2/test_model.py"}
-# The parts of GPT-2 are layers where they are exported.
+# The parts of models are layers where they are exported.
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(transformer_layers.__path__, "transformer_layers.")
-    if not name.startswith(("transformer_layers.models.gpt2.", "transformer_layers.inference."))
+    if not name.startswith(("transformer_layers.models.", "transformer_layers.inference."))
 ]
 
 

@@ -19,6 +19,7 @@ from tools.site_report.serving import ROOT
 from transformer_layers import (
     GPT2,
     GPT2Config,
+    KeyValueCache,
     LayerNorm,
     Tokenizer,
     attention_weights,
@@ -57,6 +58,7 @@ PAGES = {
     "layer_norm": "normalization/layer_normalization.html",
     "masks": "attention/masks.html",
     "sampling": "gpt2/generation.html",
+    "shared_keys": "llama/from_gpt2_to_llama.html",
 }
 
 
@@ -102,6 +104,12 @@ def tokens() -> tuple[Any, ...]:
     x = normal(one_of(2, 5), one_of(2, 4, 7)) * one_of(1, 1e-3) + uniform(-3, 3)
     wrong = {name: one_of(True, False) for name in ("unbiased", "outside", "batch")}
     return x, 10 ** uniform(-8, 0), wrong
+
+
+def _bytes_of_a_word(heads: int, features: int) -> int:
+    new = torch.zeros(1, heads, 1, features, dtype=torch.bfloat16)
+    cache = KeyValueCache(1, heads, 1, features, dtype=torch.bfloat16)
+    return sum(each.nbytes for each in cache.append(new, new))
 
 
 def layer_norm(x: torch.Tensor, eps: float, wrong: dict[str, bool]) -> torch.Tensor:
@@ -342,6 +350,13 @@ COMPUTED = {
         lambda: (one_of(1, 2, 4), one_of(0, 1, 5)),
         "(seq, past) => live.causalMask(seq, past, true).map((row) => row.map(Number))",
         lambda seq, past: causal_mask(seq, past).double(),
+    ),
+    "cache of keys": Computed(
+        lambda: (one_of(1, 4), one_of(1, 2, 8), one_of(4, 64)),
+        "(layers, heads, features) => [live.cacheBytes(layers, heads, features)]",
+        lambda layers, heads, features: torch.tensor(
+            [layers * _bytes_of_a_word(heads, features)], dtype=torch.float64
+        ),
     ),
     "first rung": Computed(
         rising,

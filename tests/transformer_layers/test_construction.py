@@ -34,8 +34,6 @@ WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG = {
     tl.GPT2,
     tl.GPT2ForInference,
     tl.Llama,
-    tl.LlamaBlock,
-    tl.Olmo2Block,
     tl.RotaryPositions,
 }
 

@@ -1,4 +1,4 @@
-"""The checks of `causal_mask` and `padding_mask`, written out for each query and key."""
+"""The checks of the masks, written out for each query and key."""
 
 import torch
 from torch import Tensor
@@ -84,6 +84,59 @@ def no_leak(candidate: Candidate) -> Evidence:
     return equivalent(moved, [False, False, False, True, True])
 
 
+def _expected_window(seq: int, window: int, past: int = 0) -> Tensor:
+    places = range(past, past + seq)
+    rows = [[place - window < key <= place for key in range(past + seq)] for place in places]
+    return torch.tensor(rows)
+
+
+def _window_values(candidate: Candidate, seq: int, window: int, past: int) -> Evidence:
+    return equivalent(candidate(seq, window, past=past), _expected_window(seq, window, past))
+
+
+sliding_window_mask = Layer(
+    "sliding_window_mask",
+    "sliding_window_mask(seq, window, past=0)",
+    example=lambda candidate: (candidate(3, 2), candidate(3, 2, past=2)),
+    probe=lambda candidate: [candidate(6, 3), candidate(3, 2, past=4), candidate(4, 1)],
+    synonyms={"window": ("window_size", "sliding_window")},
+    not_mistakes={"adds the last call"},  # nothing is added to a mask
+)
+
+
+@sliding_window_mask.check("Without a past the mask is square.", name="shape", weak=True)
+def window_shape(candidate: Candidate) -> Evidence:
+    return same(tuple(candidate(4, 2).shape), (4, 4))
+
+
+@sliding_window_mask.check("A window as long as the sequence hides what follows.", weak=True)
+def long_window(candidate: Candidate) -> Evidence:
+    return equivalent(candidate(4, 4).bool(), _expected_causal(4, 0))
+
+
+@sliding_window_mask.check("The mask is of dtype bool.", name="boolean", kind="contract")
+def window_boolean(candidate: Candidate) -> Evidence:
+    return _boolean(candidate(4, 2))
+
+
+@sliding_window_mask.check(
+    "Query i may attend to key j where i - window < j <= i: to `window` keys, itself among them.",
+    name="values",
+)
+def window_values(candidate: Candidate) -> Evidence:
+    return _window_values(candidate, 6, 3, 0)
+
+
+@sliding_window_mask.check("With a past, i counts from it.", name="values with a past")
+def window_with_a_past(candidate: Candidate) -> Evidence:
+    return _window_values(candidate, 3, 2, 4)
+
+
+@sliding_window_mask.check("With a window of 1 each position sees itself alone.")
+def window_of_one(candidate: Candidate) -> Evidence:
+    return equivalent(candidate(4, 1), torch.eye(4, dtype=torch.bool))
+
+
 def _lengths() -> Tensor:
     return torch.tensor([3, 5, 1, 0])
 
@@ -149,6 +202,19 @@ probe(
         defaults={"past": 0},
         bare=lambda: (4,),
         makes=lambda candidate: (candidate, (4,)),
+        scales=(),
+        half=False,
+        batched=False,
+    ),
+)
+probe(
+    sliding_window_mask,
+    Probing(
+        pair=lambda candidate: (candidate, _expected_window),
+        inputs=lambda batch, seq: (seq, batch),
+        defaults={"past": 0},
+        bare=lambda: (4, 2),
+        makes=lambda candidate: (candidate, (4, 2)),
         scales=(),
         half=False,
         batched=False,

@@ -1,5 +1,7 @@
-"""The checks of `RMSNorm`, against `torch.nn.RMSNorm`."""
+"""The checks of `RMSNorm`, against `torch.nn.RMSNorm`, and of the two that round elsewhere."""
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,7 +21,7 @@ from layer_checks.kit.candidates import (
     same,
     weights_of,
 )
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Family, Layer
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
@@ -161,3 +163,195 @@ probe(
         narrow=lambda candidate: (*_pair(candidate, 1, eps=0.1), (randn64(3, 2, 1),)),
     ),
 )
+
+
+# The readings of Llama and of Gemma: the same law, and another rounding, or another gain.
+
+
+class OnePlusRMSNorm(nn.Module):
+    """`torch.nn.functional.rms_norm` with the gain 1 + w."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalizes each row."""
+        return functional.rms_norm(x, self.weight.shape, 1 + self.weight, self.eps)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A candidate, what it is held against, and how half precision is to be rounded."""
+
+    candidate: Candidate
+    oracle: Callable[..., nn.Module]
+    exact: Callable[[Tensor, Tensor], Tensor]
+
+    def pair(self, d_model: int = 5, **options: Any) -> tuple[nn.Module, nn.Module]:
+        theirs = randomized(self.oracle(d_model, **options), std=1.0).double()
+        return with_weights_of(theirs, self.candidate, d_model, **options), theirs
+
+
+def _rounded_before_the_gain(x_hat: Tensor, weight: Tensor) -> Tensor:
+    return weight * x_hat.to(weight.dtype)
+
+
+def _one_more_in_float32(x_hat: Tensor, weight: Tensor) -> Tensor:
+    return ((1 + weight.float()) * x_hat).to(weight.dtype)
+
+
+def _llama(candidate: Candidate) -> _Reading:
+    return _Reading(candidate, nn.RMSNorm, _rounded_before_the_gain)
+
+
+def _gemma(candidate: Candidate) -> _Reading:
+    return _Reading(candidate, OnePlusRMSNorm, _one_more_in_float32)
+
+
+def _half(reading: _Reading, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """What a reading makes in a half precision, and what it should, bit by bit."""
+    ours, theirs = reading.pair(64, eps=1e-6)
+    x = (20 * torch.randn(40, 64)).to(dtype)
+    weight = weights_of(theirs)["weight"].to(dtype)
+    wide = x.float()
+    x_hat = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + 1e-6)
+    return ours.to(dtype)(x), reading.exact(x_hat, weight)
+
+
+def _reading_probe(reading: _Reading) -> Iterator[Tensor]:
+    ours, theirs = reading.pair(eps=0.1)
+    yield from outputs_and_gradients(ours, weights_of(theirs), _rows(5))
+    for dtype in (torch.float16, torch.bfloat16):
+        yield _half(reading, dtype)[0].double()
+    yield built(reading.candidate, 5)(3e-4 * _rows(5).float()).double()
+    yield from weights_of(built(reading.candidate, 5, eps=0.1)).values()
+
+
+def _reading(name: str, view: Callable[[Candidate], _Reading]) -> Layer:
+    return Layer(
+        name,
+        f"{name}(d_model, eps=1e-6)",
+        example=_example,
+        probe=lambda candidate: _reading_probe(view(candidate)),
+        attributes=("eps",),
+    )
+
+
+llama_rms_norm = _reading("LlamaRMSNorm", _llama)
+gemma_rms_norm = _reading("GemmaRMSNorm", _gemma)
+readings = Family({llama_rms_norm: _llama, gemma_rms_norm: _gemma})
+
+
+@readings.check("The output has the shape of the input.", name="output shape", weak=True)
+def shape_of_output(reading: _Reading) -> Evidence:
+    x = torch.randn(2, 3, 768)
+    return same(tuple(built(reading.candidate, 768)(x).shape), tuple(x.shape))
+
+
+@readings.check(
+    "With fresh weights and width 768 the values are torch's, up to 0.00001.",
+    name="width 768, atol 1e-5",
+    weak=True,
+)
+def fresh_weights(reading: _Reading) -> Evidence:
+    return _close(reading.candidate, 1e-5)
+
+
+@readings.check("There is a weight, and no bias.", name="parameters", kind="contract")
+def one_weight(reading: _Reading) -> Evidence:
+    return has_parameters(built(reading.candidate, 5), weight=(5,))
+
+
+@readings.check(
+    {
+        llama_rms_norm: "With eps = 0.1 and random weights, the values in float64 are torch's.",
+        gemma_rms_norm: "With eps = 0.1 and random weights, the values in float64 are torch's with "
+        "the gain 1 + weight.",
+    },
+    name="values",
+)
+def values_of_reading(reading: _Reading) -> Evidence:
+    ours, theirs = reading.pair(eps=0.1)
+    x = _rows(5)
+    return equivalent(ours(x), theirs(x), atol=1e-12)
+
+
+@readings.check("So are the gradients of the input and the weight.", name="gradients")
+def gradients_of_reading(reading: _Reading) -> Evidence:
+    ours, theirs = reading.pair(eps=0.1)
+    return agreeing_gradients(ours, theirs, _rows(5))
+
+
+@readings.check("Changing one position changes no other.", name="each position by itself")
+def positions_of_reading(reading: _Reading) -> Evidence:
+    ours, _ = reading.pair()
+    x = _rows(5)
+    changed = x.clone()
+    changed[0, 0] = randn64(5)
+    return equivalent(ours(changed).flatten(0, 1)[1:], ours(x).flatten(0, 1)[1:], atol=0.0)
+
+
+def _says(dtype: str) -> dict[Layer, str]:
+    return {
+        llama_rms_norm: f"In {dtype}, rows are normalized in float32, rounded, and then multiplied "
+        "by the gain, which rounds again: all but a hundredth to the last bit.",
+        gemma_rms_norm: f"In {dtype}, rows are normalized and multiplied by 1 + weight in float32, "
+        "and rounded once: all but a hundredth to the last bit.",
+    }
+
+
+def _bits(reading: _Reading, dtype: torch.dtype) -> Evidence:
+    found, expected = _half(reading, dtype)
+    same(found.dtype, dtype)
+    return equivalent((found != expected).double().mean(), 0.0, atol=0.01)
+
+
+@readings.check(_says("float16"), name="half precision", kind="contract")
+def float16_of_reading(reading: _Reading) -> Evidence:
+    return _bits(reading, torch.float16)
+
+
+@readings.check(_says("bfloat16"), name="bfloat16", kind="contract")
+def bfloat16_of_reading(reading: _Reading) -> Evidence:
+    return _bits(reading, torch.bfloat16)
+
+
+@readings.check(
+    {
+        llama_rms_norm: "The weight starts from ones.",
+        gemma_rms_norm: "The weight starts from zeros.",
+    },
+    name="initial values",
+    kind="start",
+)
+def start_of_reading(reading: _Reading) -> Evidence:
+    kind = (
+        transformer_layers.LlamaRMSNorm
+        if reading.oracle is nn.RMSNorm
+        else transformer_layers.GemmaRMSNorm
+    )
+    return starts_as(built(reading.candidate, 5), kind(5))
+
+
+@readings.check("Without an eps, it is 1e-6.", name="default eps", kind="start")
+def eps_of_reading(reading: _Reading) -> Evidence:
+    ours, theirs = reading.pair()
+    x = 3e-4 * _rows(5)  # a mean square of 1e-7
+    norm: Any = theirs
+    norm.eps = 1e-6
+    return equivalent(ours(x), theirs(x), atol=1e-11)
+
+
+def _probing_of(view: Callable[[Candidate], _Reading]) -> Probing:
+    return Probing(
+        pair=lambda candidate: view(candidate).pair(eps=0.1),
+        inputs=lambda batch, seq: (randn64(batch, seq, 5) + 0.5,),
+        sizes=(5,),
+        narrow=lambda candidate: (*view(candidate).pair(1, eps=0.1), (randn64(3, 2, 1),)),
+    )
+
+
+probe(llama_rms_norm, _probing_of(_llama))
+probe(gemma_rms_norm, _probing_of(_gemma))

@@ -1,11 +1,11 @@
-"""Known wrong versions of `causal_mask` and `padding_mask`."""
+"""Known wrong versions of `causal_mask`, `sliding_window_mask` and `padding_mask`."""
 
 import math
 
 import torch
 from torch import Tensor
 
-from layer_checks.checks.masks import causal_mask, padding_mask
+from layer_checks.checks.masks import causal_mask, padding_mask, sliding_window_mask
 
 
 def _square(rows: int, columns: int, diagonal: int) -> Tensor:
@@ -136,3 +136,64 @@ def padding_to_be_added(lengths: Tensor, seq: int) -> Tensor:
     """Holds 0 and -inf."""
     zeros = torch.zeros(len(lengths), 1, seq, device=lengths.device)
     return zeros.masked_fill(~_real(lengths, seq), -math.inf)
+
+
+@sliding_window_mask.right_otherwise
+def _near(seq: int, window: int, past: int = 0) -> Tensor:
+    return _square(seq, past + seq, past).triu(past - window + 1)
+
+
+@sliding_window_mask.wrong(
+    "count the keys with oneself: a window of W has W keys. FlashAttention counts those besides.",
+    name="one key more",
+    published="https://github.com/huggingface/transformers/issues/39408",
+)
+def one_key_more(seq: int, window: int, past: int = 0) -> Tensor:
+    """Counts the keys besides oneself."""
+    return _near(seq, window + 1, past)
+
+
+@sliding_window_mask.wrong("count the keys with oneself: W, not W - 1.", name="one key less")
+def one_key_less(seq: int, window: int, past: int = 0) -> Tensor:
+    """Sees one key less, itself where there is no other."""
+    return _near(seq, max(window - 1, 1), past)
+
+
+@sliding_window_mask.wrong("hide what lies before the window.")
+def window_ignored(seq: int, window: int, past: int = 0) -> Tensor:
+    """Hides what follows, and nothing else."""
+    return _square(seq, past + seq, past)
+
+
+@sliding_window_mask.wrong("hide what follows: the window ends at the query.")
+def both_sides(seq: int, window: int, past: int = 0) -> Tensor:
+    """Sees as far ahead as back, as Longformer does."""
+    return _square(seq, past + seq, past + window - 1).triu(past - window + 1)
+
+
+@sliding_window_mask.wrong("shift the window by the past.", name="past ignored")
+def window_at_the_top_left(seq: int, window: int, past: int = 0) -> Tensor:
+    """Counts the window from the first key."""
+    return _square(seq, past + seq, past).triu(1 - window)
+
+
+@sliding_window_mask.wrong("let True mean that a query may attend.", name="True is hidden")
+def true_is_hidden(seq: int, window: int, past: int = 0) -> Tensor:
+    """Means the opposite."""
+    return ~_near(seq, window, past)
+
+
+@sliding_window_mask.wrong(
+    "let the window move with each query: blocks of W are chunked attention.", name="chunks"
+)
+def chunks(seq: int, window: int, past: int = 0) -> Tensor:
+    """Sees what stands in one's own block of W positions."""
+    places = torch.arange(past + seq)
+    block = places.div(window, rounding_mode="floor")
+    return (block[past:, None] == block) & _square(seq, past + seq, past)
+
+
+@sliding_window_mask.wrong("return booleans, not 0 and -inf.", name="to be added")
+def window_to_be_added(seq: int, window: int, past: int = 0) -> Tensor:
+    """Holds 0 and -inf."""
+    return torch.zeros(seq, past + seq).masked_fill(~_near(seq, window, past), -math.inf)

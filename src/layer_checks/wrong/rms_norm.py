@@ -1,9 +1,9 @@
-"""Known wrong versions of `RMSNorm`."""
+"""Known wrong versions of `RMSNorm`, and of the readings of Llama and Gemma."""
 
 import torch
 from torch import Tensor, nn
 
-from layer_checks.checks.rms_norm import rms_norm
+from layer_checks.checks.rms_norm import gemma_rms_norm, llama_rms_norm, rms_norm
 from transformer_layers.precision import at_least_float32
 
 
@@ -158,3 +158,130 @@ class RoundedBeforeTheGain(_RMSNorm):
     def forward(self, x: Tensor) -> Tensor:
         wide = self.wide(x)
         return self.gain((wide / self.root(wide)).to(x.dtype)).to(x.dtype)
+
+
+@llama_rms_norm.right_otherwise
+class _Llama(_RMSNorm):
+    """Rounds, and multiplies by the gain then."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = self.wide(x)
+        return self.gain((wide / self.root(wide)).to(x.dtype)).to(x.dtype)
+
+
+@gemma_rms_norm.right_otherwise
+class _Gemma(_RMSNorm):
+    """Multiplies by 1 + weight in float32."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__(d_model, eps)
+        nn.init.zeros_(self.weight)
+
+    def gain(self, x_hat: Tensor) -> Tensor:
+        return (1 + at_least_float32(self.weight)) * x_hat
+
+
+def _same_mistakes(names: str) -> None:
+    """Declares mistakes in the law for both readings, made in their own forward."""
+    for name in names.split(", "):
+        (version,) = (each for each in rms_norm.wrong_versions if each.name == name)
+        for layer, right in ((llama_rms_norm, _Llama), (gemma_rms_norm, _Gemma)):
+            mistake = version.layer
+
+            class Wrong(right):  # type: ignore[misc, valid-type]
+                pass
+
+            for step in ("root", "mean_square", "wide", "axis"):
+                if step in vars(mistake):
+                    setattr(Wrong, step, vars(mistake)[step])
+            Wrong.__doc__ = mistake.__doc__
+            layer.same_mistake(version, Wrong)
+
+
+_same_mistakes(
+    "eps outside the root, no eps, sum of squares, wrong axis, statistics in half precision, "
+    "variance for mean square"
+)
+
+
+@llama_rms_norm.wrong(
+    "round before the gain: multiplied in float32 it is another function in half precision.",
+    name="rounded after the gain",
+    published="https://github.com/vllm-project/vllm/pull/42379",
+)
+class RoundedAfterTheGain(_Llama):
+    """Multiplies by the gain in float32, and rounds then."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = self.wide(x)
+        return self.gain(wide / self.root(wide)).to(x.dtype)
+
+
+@llama_rms_norm.wrong("multiply by the weight.", name="no gain")
+class LlamaWithoutGain(_Llama):
+    """Holds a weight and does not multiply by it."""
+
+    def gain(self, x_hat: Tensor) -> Tensor:
+        return x_hat
+
+
+@llama_rms_norm.wrong("multiply by the weight: 1 + weight is Gemma's.", name="1 + weight")
+class LlamaWithOneMore(_Llama):
+    """Multiplies by 1 + weight."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__(d_model, eps)
+        nn.init.zeros_(self.weight)
+
+    def gain(self, x_hat: Tensor) -> Tensor:
+        return (1 + self.weight) * x_hat
+
+
+@gemma_rms_norm.wrong(
+    "multiply by 1 + weight: weights that were trained so are near 0.",
+    name="the 1 is missing",
+    published="https://github.com/linkedin/Liger-Kernel/issues/74",
+)
+class OneIsMissing(_Gemma):
+    """Multiplies by the weight, as Llama does."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__(d_model, eps)
+        nn.init.ones_(self.weight)
+
+    def gain(self, x_hat: Tensor) -> Tensor:
+        return at_least_float32(self.weight) * x_hat
+
+
+@gemma_rms_norm.wrong(
+    "round after the gain, once.",
+    name="rounded before the gain",
+    published="https://github.com/huggingface/transformers/pull/29402",
+)
+class GemmaRoundedBeforeTheGain(_Gemma):
+    """Rounds first, as Llama does."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = self.wide(x)
+        return self.gain((wide / self.root(wide)).to(x.dtype)).to(x.dtype)
+
+
+@gemma_rms_norm.wrong(
+    "add the 1 in float32: bfloat16 has eight binary digits for 1 + weight.",
+    name="1 + weight in half precision",
+    published="https://github.com/vllm-project/vllm/pull/3653",
+)
+class OneAddedInHalfPrecision(_Gemma):
+    """Adds the 1 in the dtype of the weight."""
+
+    def gain(self, x_hat: Tensor) -> Tensor:
+        return (1 + self.weight) * x_hat
+
+
+@gemma_rms_norm.wrong("start the weight from zeros: the gain is 1 more.", name="starts from ones")
+class GemmaFromOnes(_Gemma):
+    """Starts the weight from ones."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__(d_model, eps)
+        nn.init.ones_(self.weight)

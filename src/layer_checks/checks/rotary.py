@@ -1,0 +1,165 @@
+"""The checks of `RotaryPositions`, against products of complex numbers in float64."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.evidence.gradients import same_gradients
+from layer_checks.kit.candidates import built, randn64, rounded_once, same
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.probes import Probing, probe
+
+_D_K, _BASE = 6, 100.0
+
+
+class ComplexRotation(nn.Module):
+    """Features i and i + d_k / 2 as one complex number, times that of the angle."""
+
+    def __init__(self, d_k: int, base: float = 10_000.0) -> None:
+        super().__init__()
+        self.frequencies = base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Turns each position."""
+        if positions is None:
+            positions = torch.arange(x.shape[-2])
+        angles = positions[..., None].double() * self.frequencies
+        first, second = x.double().chunk(2, dim=-1)
+        turned = torch.complex(first, second) * torch.polar(torch.ones_like(angles), angles)
+        return torch.cat((turned.real, turned.imag), dim=-1)
+
+
+def _pair(
+    candidate: Candidate, d_k: int = _D_K, base: float = _BASE
+) -> tuple[nn.Module, nn.Module]:
+    return built(candidate, d_k, base).double(), ComplexRotation(d_k, base)
+
+
+def _x(seq: int = 5) -> Tensor:
+    return randn64(2, seq, _D_K)
+
+
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
+    ours, _ = _pair(candidate)
+    x = _x().requires_grad_()
+    output = ours(x)
+    yield output.detach()
+    yield torch.autograd.grad(output.square().sum() + output.sum(), x)[0]
+    yield ours(x.detach(), torch.tensor([7, 3, 9, 100, 4]))
+    yield built(candidate, _D_K)(x.detach().float(), torch.arange(100_000, 100_005)).double()
+    half = built(candidate, _D_K).bfloat16()
+    for first in (3, 1001):  # below 256 bfloat16 has all positions
+        yield half(x.detach().bfloat16(), torch.arange(first, first + 5)).double()
+
+
+rotary_positions = Layer(
+    "RotaryPositions",
+    "RotaryPositions(d_k, base=10000.0)",
+    example=lambda candidate: built(candidate, _D_K)(torch.randn(2, 3, _D_K)),
+    probe=_probe,
+    synonyms={
+        "d_k": ("dim", "head_dim", "rotary_dim"),
+        "base": ("theta", "rope_theta"),
+        "positions": ("position_ids", "input_pos", "pos"),
+    },
+    attributes=("base",),
+    not_mistakes={"parameters made in forward"},  # there are none
+)
+
+
+@rotary_positions.check("The output has the shape of the input.", weak=True)
+def output_shape(candidate: Candidate) -> Evidence:
+    x = torch.randn(2, 3, _D_K)
+    return same(tuple(built(candidate, _D_K)(x).shape), tuple(x.shape))
+
+
+@rotary_positions.check("The first position is not turned.", weak=True)
+def first_position(candidate: Candidate) -> Evidence:
+    ours, _ = _pair(candidate)
+    x = _x()
+    return equivalent(ours(x)[:, 0], x[:, 0], atol=1e-12)
+
+
+@rotary_positions.check("Lengths are kept.", weak=True)
+def lengths(candidate: Candidate) -> Evidence:
+    ours, _ = _pair(candidate)
+    x = _x()
+    return equivalent(ours(x).norm(dim=-1), x.norm(dim=-1), atol=1e-12)
+
+
+@rotary_positions.check(
+    "Features i and i + d_k / 2 are turned as one complex number, by the position times "
+    "base^(-2i / d_k)."
+)
+def values(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x = _x()
+    return equivalent(ours(x), theirs(x), atol=1e-12)
+
+
+@rotary_positions.check("So are the gradients of the input.")
+def gradients(candidate: Candidate) -> Evidence:
+    return same_gradients(*_pair(candidate), _x(), atol=1e-11)
+
+
+@rotary_positions.check("Scores of a query and a key depend on their distance alone.")
+def distances(candidate: Candidate) -> Evidence:
+    ours, _ = _pair(candidate)
+    query, key = randn64(2, 1, _D_K)
+
+    def score(first: int, second: int) -> Tensor:
+        return ours(query, torch.tensor([first])) @ ours(key, torch.tensor([second])).T
+
+    return equivalent(score(9, 4), score(105, 100), atol=1e-10)
+
+
+@rotary_positions.check("Positions may be given: those of a cache, or of each sequence its own.")
+def given_positions(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x = _x(3)
+    places = torch.tensor([[7, 8, 9], [0, 0, 1]])
+    equivalent(ours(x, places[0]), theirs(x, places[0]), atol=1e-12)
+    return equivalent(ours(x, places), theirs(x, places), atol=1e-12)
+
+
+@rotary_positions.check("Heads before the positions are turned alike.")
+def heads(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x = randn64(2, 3, 4, _D_K)
+    return equivalent(ours(x), theirs(x), atol=1e-12)
+
+
+@rotary_positions.check(
+    "In float32 the values at position 100,000 are off by less than 0.0001.", kind="contract"
+)
+def far_positions(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, 16, 10_000.0)
+    x, places = torch.randn(2, 16), torch.tensor([100_000, 99_999])
+    return equivalent(ours.float()(x, places).double(), theirs(x, places), atol=1e-4)
+
+
+@rotary_positions.check(
+    "In bfloat16 the values at position 1,001 are turned in float32, and rounded once.",
+    kind="contract",
+)
+def bfloat16(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate, 16, 10_000.0)
+    x, places = torch.randn(5, 16).bfloat16(), torch.arange(1001, 1006)
+    return rounded_once(ours.bfloat16()(x, places), theirs(x, places), atol=1e-5)
+
+
+@rotary_positions.check("Without a base, it is 10,000.", kind="start")
+def default_base(candidate: Candidate) -> Evidence:
+    x = _x()
+    return equivalent(built(candidate, _D_K).double()(x), ComplexRotation(_D_K)(x), atol=1e-12)
+
+
+probe(
+    rotary_positions,
+    Probing(
+        pair=_pair,
+        inputs=lambda batch, seq: (randn64(batch, seq, _D_K),),
+    ),
+)
