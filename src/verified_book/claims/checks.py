@@ -69,12 +69,10 @@ def report(app: Sphinx, env: BuildEnvironment, found: Report) -> None:
 
 def refuted_claims(env: BuildEnvironment) -> list[Claim]:
     """The claims that a failure of this build or of one before shows false."""
-    domain, pages = claims_domain(env), records(env)
-    cells = {
-        docname: {failure.cell for failure in record.failures if failure.refutes}
-        for docname, record in pages.items()
-    }
-    return [claim for claim in domain.all_claims() if claim.cells & cells.get(claim.page, set())]
+    pages = records(env)
+    cells = {(name, each.cell) for name in pages for each in pages[name].failures if each.refutes}
+    claims = claims_domain(env).all_claims()
+    return [claim for claim in claims if cells & {(claim.page, cell) for cell in claim.cells}]
 
 
 def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
@@ -101,6 +99,7 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
     if app.env.found_docs - app.env.all_docs.keys():
         return failures  # `verified_book check` has read some pages only
     known = ", ".join(sorted({claim.id for claim in claims if claim.has_id}))
+    false = {claim.id for claim in claims if claim.verdict == "fails"}
     unproven = {claim.id: f"{claim.source}:{claim.line}" for claim in claims if claim.broken}
     for docname, references in sorted(domain.references.items()):
         for reference in references:
@@ -117,6 +116,10 @@ def contradictions(app: Sphinx, domain: ClaimsDomain) -> list[Failure]:
             ):
                 message = f"a reference to the claim {reference.claim}, which does not exist"
                 remedy = f"The claims of the book are: {known or 'none'}."
+                failures.append(Failure(reference.source, reference.line, message, remedy))
+            elif reference.denies and reference.claim not in false:
+                message = f"a chip denies the claim {reference.claim}, which does not fail"
+                remedy = "Leave out its `not`."
                 failures.append(Failure(reference.source, reference.line, message, remedy))
     return failures
 

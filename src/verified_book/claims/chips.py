@@ -1,6 +1,6 @@
 """The `chip` role: the verdict of a claim as a sign, where the claim and its proof stand elsewhere.
 
-The sign links to the claim. Its title says how strong the claim is, and what it needs.
+It links to the claim; its title says how strong that is. "not A1" denies a claim that fails.
 """
 
 from docutils import nodes
@@ -32,8 +32,10 @@ class ChipRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Leaves its place, since the claim may stand on a page yet to be read."""
-        remember_reference(self, self.text, is_chip=True)
-        return [chip_place(claim=self.text)], []
+        claim = self.text.removeprefix("not ")
+        denies = claim != self.text
+        remember_reference(self, claim, True, denies)
+        return [chip_place(claim=claim, denies=denies)], []
 
 
 class FillChips(SphinxPostTransform):
@@ -46,18 +48,21 @@ class FillChips(SphinxPostTransform):
         claims = {claim.id: claim for claim in claims_domain(self.env).all_claims()}
         for place in list(self.document.findall(chip_place)):
             name = place["claim"]
-            place.replace_self(self._chip(claims[name]) if name in claims else nodes.Text(name))
+            chip = name in claims and self._chip(claims[name], place["denies"])
+            place.replace_self(chip or nodes.Text(name))
 
-    def _chip(self, claim: Claim) -> claim_chip:
+    def _chip(self, claim: Claim, denies: bool) -> claim_chip:
         needs = [f"{each.name}: {each.text}" for each in claim.conditions]
         title = ". ".join(each.rstrip(".") for each in [lines(claim)[0], *needs]) + "."
         to = (self.env.docname, claim.page, claim.anchor)
         link = make_refnode(self.app.builder, *to, nodes.inline(), title)
-        name = f"{WORDS.get(state(claim))}: {claim.title}, {claim.stated or claim.text}"
+        shown = "holds" if denies and state(claim) == "fails" else state(claim)
+        text = claim.text if denies else claim.stated or claim.text
+        name = f"{WORDS.get(shown)}: {claim.title}, {text}"
         number = nodes.inline("", f" {claim.id}", classes=["claim-number"])
-        chip = claim_chip("", SIGNS.get(state(claim), "!"), number, **link.attributes)
+        chip = claim_chip("", SIGNS.get(shown, "!"), number, **link.attributes)
         chip.update_all_atts({"claim": claim.id, "aria": {"aria-label": name}})
-        chip["classes"] += ["claim-chip", f"claim-{state(claim)}"]
+        chip["classes"] += ["claim-chip", f"claim-{shown}"]
         return chip
 
 

@@ -126,3 +126,4 @@ class Reference:
     source: str
     line: int
     is_chip: bool = False
+    denies: bool = False

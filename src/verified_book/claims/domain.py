@@ -49,9 +49,9 @@ class ClaimRole(XRefRole):
         return title if has_explicit_title else f"Claim {target}", target
 
 
-def remember_reference(role: SphinxRole, claim: str, is_chip: bool = False) -> None:
-    """Keeps what a role refers to, and where it stands."""
-    reference = Reference(claim, *true_place(role.env, *role.get_source_info()), is_chip)
+def remember_reference(role: SphinxRole, claim: str, *kind: bool) -> None:
+    """Keeps what a role refers to, where it stands, and whether it is a chip, and denies."""
+    reference = Reference(claim, *true_place(role.env, *role.get_source_info()), *kind)
     claims_domain(role.env).references.setdefault(role.env.docname, []).append(reference)
 
 
@@ -70,7 +70,7 @@ class ClaimsDomain(Domain):
         "shown": set(),
         "rows": [],
     }
-    data_version = 5
+    data_version = 6
 
     @property
     def claims(self) -> dict[str, list[Claim]]:

@@ -35,10 +35,7 @@ class ClaimsIndexDirective(CheckedDirective):
 
 
 class FillIndex(SphinxPostTransform):
-    """Replaces the placeholder by counts and tables.
-
-    Before Sphinx resolves the references of a page, so that those in statements work here too.
-    """
+    """Replaces the placeholder by counts and tables, before Sphinx resolves their references."""
 
     default_priority = 3
 

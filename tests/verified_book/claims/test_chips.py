@@ -15,6 +15,7 @@ LESSON = """\
 
 It holds {chip}`A1`, it depends {chip}`A2`,
 it is false {chip}`A3`, and again {claims:chip}`A1`.
+That it is not, is so {chip}`not A3`.
 """
 RST = """\
 One more
@@ -95,6 +96,10 @@ def test_each_verdict_has_its_sign_a_link_and_a_name(build):
             *("✓ A1", "proofs/all.html#claim-a1"),
             *("holds: claim A1, It is “so” & <thus>: $1 < 2$.", "claim-holds"),
         ),
+        (
+            *("✓ A3", "proofs/all.html#claim-a3"),
+            *("holds: claim A3, It is not.", "claim-holds"),
+        ),
     ]
 
 
@@ -133,7 +138,7 @@ def test_a_changed_verdict_writes_the_page_again(tmp_path):
         f"```{{code-cell}} ipython3\n:shows: without luck\n{ONE.format(1)}\n```\n\n```{{claim}} A2",
     )
     build = sphinx_build(tmp_path, CONF, {**PAGES, "proofs/all.md": changed}, "-j2")
-    assert [chip.get_text() for chip in chips(build)] == ["≈ A1", "≈ A2", "✗ A3", "≈ A1"]
+    assert [chip.get_text() for chip in chips(build)] == ["≈ A1", "≈ A2", "✗ A3", "≈ A1", "✓ A3"]
     assert [chip.get_text() for chip in chips(build, "more.html")] == ["≈ A1"]
 
 
@@ -150,7 +155,15 @@ def test_a_chip_of_what_is_not_proven_is_named(tmp_path):
         for failure in build.failures
         if failure.file == "more.rst"
     ] == [("more.rst", 6, "a reference to the claim claims, which does not exist")]
-    assert [chip.get_text() for chip in chips(build)] == ["! A1", "≈ A2", "✗ A3", "! A1"]
+    assert [chip.get_text() for chip in chips(build)] == ["! A1", "≈ A2", "✗ A3", "! A1", "✓ A3"]
     assert chips(build)[0]["aria-label"].startswith("not proven: claim A1, ")
     assert chips(build)[0]["class"][1] == "claim-broken"
     assert "Not so claims." in words(build.pages["more.html"])
+
+
+def test_what_does_not_fail_cannot_be_denied(tmp_path):
+    pages = {**PAGES, "lesson.md": LESSON.replace("`not A3`", "`not A2`")}
+    build = sphinx_build(tmp_path, CONF, pages, status=1)
+    assert [(failure.file, failure.line, failure.message) for failure in build.failures] == [
+        ("lesson.md", 3, "a chip denies the claim A2, which does not fail")
+    ]
