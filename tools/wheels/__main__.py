@@ -1,15 +1,16 @@
 """Builds both distributions, installs each where nothing else is, and does what its README says."""
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tools.wheels import readme
 from tools.wheels.environments import Environment, StepError, build, run
 from tools.wheels.project import EXTENSION, LAYERS, Project
+from tools.wheels.release import Release
 
 WHERE_AND_WHICH = """\
 import importlib, importlib.util, sys
@@ -35,7 +36,7 @@ def use_layers(environment: Environment, folder: Path) -> None:
 
 
 def use_extension(environment: Environment, folder: Path) -> None:
-    """Checks the README's first page, which is red; accepts it, and checks it again."""
+    """Checks the README's first page, which is red; accepts it; builds it as a book of Sphinx."""
     page, told = readme.first_page(EXTENSION.readme)
     (folder / "page.md").write_text(page, encoding="utf-8")
     command = [str(environment.python), "-m", "verified_book"]
@@ -44,16 +45,30 @@ def use_extension(environment: Environment, folder: Path) -> None:
         raise StepError(f"the README says\n{told}\nbut it is\n{said}")
     run([*command, "accept", "page.md"], folder)
     run([*command, "check", "page.md"], folder)
+    book = folder / "book"
+    book.mkdir()
+    conf = 'extensions = ["verified_book"]\nexclude_patterns = ["_build"]\n'
+    (book / "conf.py").write_text(conf)
+    (book / "index.md").write_text(f"{page}\n# A page\n", encoding="utf-8")
+    sphinx: list[str | Path] = [environment.python, "-m", "sphinx", "-q", ".", "_build/html"]
+    run(sphinx, book, status=1)
+    run([*command, "accept", "."], book)
+    run([*sphinx, "-W"], book)
 
 
-def trial(
-    project: Project, foreign: tuple[str, ...], use: Callable[[Environment, Path], None], new: bool
-) -> None:
-    """Builds, installs and uses a distribution; tells what it ran with."""
+USED = {
+    EXTENSION: (("torch", "transformer_layers"), use_extension),
+    LAYERS: (("sphinx", "verified_book"), use_layers),
+}
+
+
+def trial(project: Project, new: bool, release: Release | None, output: Path | None) -> None:
+    """Builds, installs and uses a distribution; tells what it ran with, and keeps what it built."""
     start = time.perf_counter()
+    foreign, use = USED[project]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wheel = build(project, folder)
+        wheel = build(project, folder, release.add_addresses if release else None)
         environment = Environment(folder / "environment")
         environment.create()
         environment.install(wheel, () if new else project.required())
@@ -61,6 +76,8 @@ def trial(
         run([environment.python, "-I", "-c", WHERE_AND_WHICH, *arguments], folder)
         use(environment, folder)
         versions = environment.versions(project.required())
+        if output is not None:
+            shutil.copytree(wheel.parent, output, dirs_exist_ok=True)
     python = ".".join(map(str, sys.version_info[:3]))
     seconds = time.perf_counter() - start
     print(
@@ -70,17 +87,25 @@ def trial(
 
 
 def main() -> int:
-    """Tries both distributions."""
+    """Tries both distributions, or the one that a tag publishes."""
     parser = argparse.ArgumentParser(prog="python -m tools.wheels", description=__doc__)
     parser.add_argument(
         "--newest",
         action="store_true",
         help="with the newest versions there are, in place of the oldest that are declared",
     )
-    new = parser.parse_args().newest
+    parser.add_argument("--output", type=Path, help="keep what was built and tried in this folder")
+    parser.add_argument("--tag", help="only what this tag publishes, with the addresses of")
+    parser.add_argument("--repository", help="... the repository, https://HOST/OWNER/NAME,")
+    parser.add_argument("--site", help="... and the built book")
+    options = parser.parse_args()
+    addresses = options.tag, options.repository, options.site
+    if any(addresses) and not all(addresses):
+        parser.error("--tag, --repository and --site belong together")
+    release = Release(*addresses) if all(addresses) else None
     try:
-        trial(EXTENSION, ("torch", "transformer_layers"), use_extension, new)
-        trial(LAYERS, ("sphinx", "verified_book"), use_layers, new)
+        for project in USED if release is None else [release.project]:
+            trial(project, options.newest, release, options.output)
     except StepError as error:
         print(error, file=sys.stderr)
         return 1

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,10 +42,15 @@ def run(arguments: Iterable[str | Path], folder: Path, status: int = 0) -> str:
     return ended.stdout
 
 
-def build(project: Project, folder: Path) -> Path:
+def build(project: Project, folder: Path, change: Callable[[Path], None] | None = None) -> Path:
     """Builds the sdist of a distribution, and from it the wheel.
 
     Done in a copy, since setuptools leaves folders beside the code.
+
+    Args:
+        project: The distribution.
+        folder: An empty folder; both are in `dist` there.
+        change: Changes the copy before it is built.
 
     Returns:
         The wheel.
@@ -61,6 +66,8 @@ def build(project: Project, folder: Path) -> Path:
             shutil.copy(ROOT / name, copy)
     else:
         shutil.copytree(project.folder, copy, ignore=left_out)
+    if change is not None:
+        change(copy)
     run([sys.executable, "-m", "build", "--outdir", folder / "dist", copy], folder)
     (sdist,), (wheel,) = (list((folder / "dist").glob(form)) for form in ("*.tar.gz", "*.whl"))
     with tarfile.open(sdist) as archive:

@@ -1,6 +1,7 @@
 """The distributions: where each is, what it declares, and what its modules import."""
 
 import ast
+import re
 import sys
 import tomllib
 from collections import defaultdict
@@ -38,6 +39,20 @@ class Project:
     @property
     def readme(self) -> str:
         return (self.folder / "README.md").read_text(encoding="utf-8")
+
+    @property
+    def changelog(self) -> str:
+        return (self.folder / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    @property
+    def version(self) -> str:
+        """The version, read without importing what may not be installed."""
+        attribute = self.settings["tool"]["setuptools"]["dynamic"]["version"]["attr"]
+        module, _, name = attribute.rpartition(".")
+        path = ROOT / "src" / module.replace(".", "/")
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        (found,) = re.findall(rf'^{name} = "(.+)"$', file.read_text(encoding="utf-8"), re.MULTILINE)
+        return str(found)
 
     def required(self) -> list[Requirement]:
         """What is installed with it."""
