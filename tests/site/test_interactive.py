@@ -58,6 +58,7 @@ PAGES = {
     "layer_norm": "normalization/layer_normalization.html",
     "masks": "attention/masks.html",
     "sampling": "gpt2/generation.html",
+    "merges": "gpt2/tokenizer.html",
     "shared_keys": "llama/from_gpt2_to_llama.html",
 }
 

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.xdist_group("site")
 CHAPTERS = (
     "proofs/layer_normalization.html",
     "proofs/masks.html",
-    "gpt2/tokenizer.html",
+    "proofs/tokenizer.html",
 )
 
 
