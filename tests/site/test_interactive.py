@@ -18,6 +18,7 @@ from tests.site.screens import resize
 from tools.site_report.serving import ROOT
 from transformer_layers import (
     GPT2,
+    BatchNorm1d,
     GPT2Config,
     KeyValueCache,
     LayerNorm,
@@ -58,6 +59,7 @@ PAGES = {
     "layer_norm": "normalization/layer_normalization.html",
     "masks": "attention/masks.html",
     "sampling": "gpt2/generation.html",
+    "batch_norm": "normalization/batch_normalization.html",
     "merges": "gpt2/tokenizer.html",
     "shared_keys": "llama/from_gpt2_to_llama.html",
 }
@@ -351,6 +353,11 @@ COMPUTED = {
         lambda: (one_of(1, 2, 4), one_of(0, 1, 5)),
         "(seq, past) => live.causalMask(seq, past, true).map((row) => row.map(Number))",
         lambda seq, past: causal_mask(seq, past).double(),
+    ),
+    "batch norm": Computed(
+        lambda: (normal(one_of(2, 4, 9)) + uniform(-3, 3),),
+        "(values) => live.batchNorm(values)",
+        lambda values: BatchNorm1d(1).double()(values[:, None]).detach()[:, 0],
     ),
     "cache of keys": Computed(
         lambda: (one_of(1, 4), one_of(1, 2, 8), one_of(4, 64)),
