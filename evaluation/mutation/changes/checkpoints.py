@@ -25,7 +25,7 @@ _with_first_names = Function("models/gpt2/checkpoint:_with_first_names")
 _config_file_config_of = Function("models/gpt2/checkpoint:config_of")
 _dropout = Function("models/gpt2/checkpoint:_dropout")
 _computed = Function("models/gpt2/checkpoint:_COMPUTED")
-_number = Function("models/gpt2/checkpoint:_number")
+_number = Function("checkpoints/config_entries:number_entry")
 _hub_name = Function("checkpoints/folder:_HUB_NAME")
 _fetch = Function("checkpoints/folder:_fetch")
 _open_weights = Function("checkpoints/folder:open_weights")
@@ -175,17 +175,19 @@ _CONFIG_FILE = (
     _with_first_names("the last of two names", "in entries and first in entries", "== first"),
     _config_file_config_of("dropout not read", "dropout=", "dropout=0.1 + 0 * "),
     _config_file_config_of(
-        "epsilon not read", '_number("layer_norm_epsilon", entries, 1e-5)', "1e-5"
+        "epsilon not read",
+        'number_entry(\n                "layer_norm_epsilon", entries.get("layer_norm_epsilon", 1e-5)\n            )',
+        "1e-5",
     ),
     _config_file_config_of("epsilon of another library", "1e-5", "1e-6"),
-    _dropout("no dropout where none is named", "entries, 0.1", "entries, 0.0"),
+    _dropout("no dropout where none is named", "(name, 0.1)", "(name, 0.0)"),
     _config_file_config_of("sizes have no defaults", "_SIZES if name in entries", "_SIZES"),
     _config_file_config_of("no model_type needed", '"model_type"', '"model_type", "gpt2"'),
     _config_file_config_of("any model_type", 'entries.get("model_type") != "gpt2"', "not entries"),
     _computed("GELU without the tanh", '"gelu_pytorch_tanh"', '"gelu_pytorch_tanh", "gelu"'),
     _computed("one name of the activation", ', "gelu_pytorch_tanh"', ","),
     Change(
-        "models/gpt2/checkpoint:_require_computed",
+        "checkpoints/config_entries:require_computed",
         "1 is True",
         "type(value) is type(each) and ",
         "",
@@ -210,13 +212,13 @@ _CONFIG_FILE = (
         "{str(entries.get(name, 0.1)) for name in _DROPOUTS}",
     ),
     Change(
-        "models/gpt2/checkpoint:_size",
+        "checkpoints/config_entries:size_entry",
         "sizes of any length",
         "isinstance(value, int) and value >= 2**31",
         "value is None",
     ),
-    _number("True is a number", " and not isinstance(value, bool)", ""),
-    _number("infinity is a number", " or not abs(value) <= sys.float_info.max", ""),
+    _number("True is a number", "isinstance(value, bool) or ", ""),
+    _number("infinity is a number", "not abs(value) <= sys.float_info.max", "value is None"),
     _config_file_config_of(
         "the error does not name the file", ' ValueError(f"{path}: {error}") from error', ""
     ),

@@ -25,8 +25,8 @@ class GroupedQueryAttention(nn.Module):
     r"""Grouped-query attention of a sequence to itself, https://arxiv.org/abs/2305.13245.
 
     .. math::
-        \mathrm{head}_h = \mathrm{softmax}\left(\frac{Q_h K_{g(h)}^\top}{\sqrt{d_k}} + M\right)
-        V_{g(h)}, \qquad g(h) = \lfloor h / (\mathrm{num\_heads} / \mathrm{num\_kv\_heads}) \rfloor
+        \mathrm{head}_h &= \mathrm{softmax}\left(\frac{Q_h K_g^\top}{\sqrt{d_k}} + M\right) V_g \\
+        g &= \lfloor h / (\mathrm{num\_heads} / \mathrm{num\_kv\_heads}) \rfloor
 
     It is section 2.2 there. Each position attends to itself and to earlier ones. As many
     neighboring heads of queries read one head of keys and values. With one head of keys it is

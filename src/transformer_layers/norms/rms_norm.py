@@ -112,7 +112,7 @@ class LlamaRMSNorm(RMSNorm):
     Mistral and Qwen have it, too. Arguments, attributes and errors are those of :class:`RMSNorm`.
 
     Examples:
-        >>> x = torch.tensor([[1.0, 2.0, 3.0]], dtype=torch.bfloat16)
+        >>> x = torch.tensor([[1.0, 2.0, 4.0]], dtype=torch.bfloat16)
         >>> norms = [norm(3, dtype=torch.bfloat16) for norm in (RMSNorm, LlamaRMSNorm)]
         >>> for norm in norms:
         ...     _ = torch.nn.init.constant_(norm.weight, 1.1)

@@ -235,8 +235,8 @@ def halves_of_neighbours(
         ValueError: If the rows are no whole heads of pairs.
 
     Examples:
-        >>> halves_of_neighbours(torch.arange(8), d_k=4)
-        tensor([0, 2, 1, 3, 4, 6, 5, 7])
+        >>> halves_of_neighbours(torch.arange(8.0), d_k=4)
+        tensor([0., 2., 1., 3., 4., 6., 5., 7.])
     """
     _require_whole_heads(weight, d_k)
     pairs = weight.unflatten(0, (-1, d_k // 2, 2))
@@ -256,8 +256,8 @@ def neighbours_of_halves(
         The rows in the order for neighbours.
 
     Examples:
-        >>> neighbours_of_halves(torch.tensor([0, 2, 1, 3]), d_k=4)
-        tensor([0, 1, 2, 3])
+        >>> neighbours_of_halves(torch.tensor([0.0, 2.0, 1.0, 3.0]), d_k=4)
+        tensor([0., 1., 2., 3.])
     """
     _require_whole_heads(weight, d_k)
     halves = weight.unflatten(0, (-1, 2, d_k // 2))

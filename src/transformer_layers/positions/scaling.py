@@ -57,9 +57,10 @@ class LinearScaling:
 
 @dataclass(frozen=True)
 class NTKScaling:
-    r"""A larger base, :math:`b' = b s^{d / (d - 2)}`: "NTK-aware", in https://arxiv.org/abs/2309.00071.
+    r"""A larger base ("NTK-aware"), section 3.1 of https://arxiv.org/abs/2309.00071.
 
-    The fastest pair keeps its frequency, the slowest is divided by the factor :math:`s`.
+    The base becomes :math:`b' = b s^{d / (d - 2)}`. The fastest pair keeps its frequency, the
+    slowest is divided by the factor :math:`s`.
 
     Attributes:
         factor: How many times longer sequences become.

@@ -57,7 +57,8 @@ def test_the_tests_are_those_of_the_same_name_and_those_whose_table_changes_the_
 def test_a_module_without_tests_has_those_of_what_imports_it(monkeypatch):
     monkeypatch.setattr(generic, "CHANGES", {})
     assert [each.name for each in held_against("transformer_layers/generation/loss")] == [
-        "models/gpt2/model"
+        "models/gpt2/model",
+        "models/llama/model",
     ]
     monkeypatch.setattr(generic, "importers_of", lambda module: [])
     with pytest.raises(
