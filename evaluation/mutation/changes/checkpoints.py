@@ -176,7 +176,9 @@ _CONFIG_FILE = (
     _config_file_config_of("dropout not read", "dropout=", "dropout=0.1 + 0 * "),
     _config_file_config_of(
         "epsilon not read",
-        'number_entry(\n                "layer_norm_epsilon", entries.get("layer_norm_epsilon", 1e-5)\n            )',
+        "number_entry(\n"
+        '                "layer_norm_epsilon", entries.get("layer_norm_epsilon", 1e-5)\n'
+        "            )",
         "1e-5",
     ),
     _config_file_config_of("epsilon of another library", "1e-5", "1e-6"),

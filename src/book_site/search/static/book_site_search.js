@@ -89,11 +89,13 @@
         const scores = asks.map((phrases) => Math.max(...phrases.map((phrase, i) => (i ? 0.85 : 1) * phraseScore(entry, phrase))));
         const hit = scores.filter(Boolean).length / asks.length;
         let score = scores.reduce((sum, each) => sum + each, 0) * hit ** 3;
-        // A name is asked for without the package and the class that it stands in.
-        const title = parts(entry.kind === "name" ? entry.title.split(".").at(-1) : entry.title).join(" ");
+        // A class or function is asked for without its package.
+        const title = parts(entry.kind === "name" ? entry.title.replace(/^\w+\.(?=\w+$)/, "") : entry.title).join(" ");
         if (title && asks.some((phrases) => phrases.some((phrase) => phrase.join(" ") === title)) && hit === 1) score *= 1.5;
         if (entry.kind === "page") score *= 1.25;
         if (entry.kind === "claim") score *= 0.75;
+        // A field of a class is seldom what is asked for.
+        if (entry.kind === "name" && entry.title.split(".").length > 2) score *= 0.7;
         if (known.lists.some((folder) => entry.page.startsWith(folder))) score *= 0.7;
         if (id && entry.kind === "claim" && entry.title === `Claim ${id}`) score += 1000;
         return { entry, score };
