@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -95,10 +95,16 @@ benchmark: $(VENV)/installed ## measure the model beside transformers; writes ev
 held-out: $(VENV)/installed ## print which held-out wrong versions `check` catches
 	$(BIN)/python -m evaluation.held_out
 
+held-out-sizes: $(VENV)/installed ## hold the models against their references at sizes that no test names
+	$(BIN)/python -m evaluation.held_out_sizes
+
 $(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/environment.py $(VENV)/installed
 	@echo "== Setting up $(SURVEY_VENV): some forty public works, without their dependencies"
 	$(BIN)/python -m evaluation.survey.environment $(SURVEY_VENV)
 	@touch $@
+
+right-layers: $(SURVEY_VENV)/installed ## print whether `check` calls one of some hundred right layers wrong
+	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m evaluation.right_layers
 
 survey: $(SURVEY_VENV)/installed ## check layers of public works; writes evaluation/survey/results.json
 	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m evaluation.survey

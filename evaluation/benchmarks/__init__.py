@@ -1,4 +1,4 @@
-"""Speed and memory of GPT-2, side by side with `transformers`, and the machine's limits.
+"""Speed of the models, side by side with `transformers`, and the machine's limits.
 
 `python -m evaluation.benchmarks` measures all of it in one run and writes `results.json`, which
 the book's page on speed shows. `--quick` runs a tiny model through the same code.

@@ -3,21 +3,34 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import median
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from evaluation.benchmarks import limits, machine, memory
 from evaluation.benchmarks.contestants import (
+    LLAMA,
     OURS,
+    READY,
     THEIRS,
+    TRANSLATOR,
     Contestant,
+    Translator,
+    from_files,
+    new_llama,
     new_model,
+    new_translator,
     ready_models,
     with_transformers,
 )
 from evaluation.benchmarks.timing import interleaved, ratio
-from transformer_layers import GPT2Config
+from transformer_layers import (
+    GPT2Config,
+    LlamaConfig,
+    TransformerConfig,
+    ready_for_inference,
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +38,10 @@ class Plan:
     """What is measured.
 
     Attributes:
-        config: Sizes of the model.
+        config: Sizes of GPT-2.
+        llama: Sizes of the Llama.
+        translator: Sizes of the translator.
+        beams: Number of beams of a translation.
         forward: Numbers of positions of a forward.
         backward: Number of positions of a forward and backward.
         prompt: Number of tokens before generation.
@@ -37,6 +53,9 @@ class Plan:
     """
 
     config: GPT2Config
+    llama: LlamaConfig
+    translator: TransformerConfig
+    beams: int
     forward: tuple[int, ...]
     backward: int
     prompt: int
@@ -47,9 +66,29 @@ class Plan:
     elements: int
 
 
+MARIAN: dict[str, Any] = {"activation": "silu", "sines_first": True, "logits_bias": True}
 FULL = Plan(
     # Without dropout torch's kernel computes attention, with gradients too: in both models.
     config=GPT2Config(dropout=0.0),
+    llama=LlamaConfig(
+        vocab_size=32_000,
+        hidden_size=768,
+        intermediate_size=2048,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        num_key_value_heads=4,
+        tie_word_embeddings=True,
+    ),
+    # Those of Marian's models between two languages of Europe.
+    translator=TransformerConfig(
+        vocab_size=58_101,
+        max_seq=512,
+        start_token=58_100,
+        end_token=0,
+        padding_token=58_100,
+        **MARIAN,
+    ),
+    beams=4,
     forward=(128, 512, 1024),
     backward=512,
     prompt=64,
@@ -61,6 +100,11 @@ FULL = Plan(
 )
 QUICK = Plan(
     config=GPT2Config(vocab_size=101, n_positions=48, n_embd=24, n_layer=2, n_head=3, dropout=0.0),
+    llama=LlamaConfig(101, 24, 40, 2, 4, 2, max_position_embeddings=48),
+    translator=TransformerConfig(
+        101, 24, 2, 3, 40, max_seq=48, start_token=100, padding_token=100, **MARIAN
+    ),
+    beams=3,
     forward=(8, 16, 32),
     backward=16,
     prompt=5,
@@ -87,21 +131,7 @@ def measure(plan: Plan) -> dict[str, object]:
     everyone = eager | {name: Contestant(one) for name, one in ready.items()}
     ids = torch.randint(plan.config.vocab_size, (1, plan.config.n_positions))
     threads = torch.get_num_threads()
-    timings = [
-        _timing(
-            "forward", seq, everyone, plan.rounds, lambda one, seq=seq: one.forward(ids[:, :seq])
-        )
-        for seq in plan.forward
-    ]
-    timings.append(
-        _timing(
-            "generate",
-            plan.new,
-            everyone,
-            plan.rounds,
-            lambda one: one.generate(ids[:, : plan.prompt], plan.new),
-        )
-    )
+    timings = _forwards_and_generation(everyone, ids, plan)
     timings.append(
         _timing(
             "forward and backward",
@@ -113,10 +143,7 @@ def measure(plan: Plan) -> dict[str, object]:
     )
     return {
         "machine": machine.description(),
-        "model": {
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            **asdict(plan.config),
-        },
+        "model": _sizes(model, plan.config),
         "prompt": plan.prompt,
         "rounds": plan.rounds,
         "limits": {
@@ -130,15 +157,83 @@ def measure(plan: Plan) -> dict[str, object]:
         ],
         "peak_memory": _peaks(eager, ids, plan),
         "attention_memory": memory.growth_of_attention(plan.config, list(plan.growth)),
+        "llama": _llama(plan),
+        "translator": _translator(plan),
     }
+
+
+def _llama(plan: Plan) -> dict[str, object]:
+    model = new_llama(plan.llama)
+    [exact, *_] = READY
+    everyone = {
+        THEIRS: Contestant(from_files(model)),
+        LLAMA: Contestant(model),
+        exact: Contestant(ready_for_inference(model)),
+    }
+    ids = torch.randint(plan.llama.vocab_size, (1, max(plan.forward)))
+    return {
+        "model": _sizes(model, plan.llama),
+        "timings": _forwards_and_generation(everyone, ids, plan),
+    }
+
+
+def _translator(plan: Plan) -> dict[str, object]:
+    model = new_translator(plan.translator)
+    everyone = {THEIRS: Translator(from_files(model)), TRANSLATOR: Translator(model)}
+    source = torch.randint(plan.translator.vocab_size - 1, (1, plan.prompt))
+    [forward, *_] = plan.forward
+    target = torch.randint(plan.translator.vocab_size - 1, (1, forward))
+    return {
+        "model": _sizes(model, plan.translator),
+        "beams": plan.beams,
+        "timings": [
+            _timing(
+                "forward", forward, everyone, plan.rounds, lambda one: one.forward(source, target)
+            ),
+            _timing(
+                "translate",
+                plan.new,
+                everyone,
+                plan.rounds,
+                lambda one: one.translate(source, plan.new, plan.beams),
+            ),
+        ],
+    }
+
+
+def _sizes(model: nn.Module, config: Any) -> dict[str, object]:
+    count = sum(parameter.numel() for parameter in model.parameters())
+    return {"parameters": count, **asdict(config)}
+
+
+def _forwards_and_generation(
+    contestants: dict[str, Contestant], ids: Tensor, plan: Plan
+) -> list[dict[str, object]]:
+    timings = [
+        _timing(
+            "forward", seq, contestants, plan.rounds, lambda one, seq=seq: one.forward(ids[:, :seq])
+        )
+        for seq in plan.forward
+    ]
+    prompt = ids[:, : plan.prompt]
+    timings.append(
+        _timing(
+            "generate",
+            plan.new,
+            contestants,
+            plan.rounds,
+            lambda one: one.generate(prompt, plan.new),
+        )
+    )
+    return timings
 
 
 def _timing(
     task: str,
     positions: int,
-    contestants: dict[str, Contestant],
+    contestants: dict[str, Any],
     rounds: int,
-    call: Callable[[Contestant], object],
+    call: Callable[[Any], object],
 ) -> dict[str, object]:
     seconds = interleaved(
         {name: lambda one=one: call(one) for name, one in contestants.items()}, rounds

@@ -22,7 +22,8 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
     yield f"transformers {machine['transformers']}, {results['model']['parameters']:,} parameters"
     yield ""
     yield f"{'task':30} {'':18} {'median':>10}   ratio of times to transformers (quartiles)"
-    for timing in results["timings"]:
+    timings = [*results["timings"], *results["llama"]["timings"], *results["translator"]["timings"]]
+    for timing in timings:
         title = f"{timing['task']}, {timing['positions']}"
         for result in timing["results"]:
             ratio = result["ratio"]

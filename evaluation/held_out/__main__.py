@@ -4,7 +4,9 @@
 checks as they stood when the versions were collected, `after.json` with those that were completed
 without a look at them, `widened.json` with probes that were widened when the names of those missed
 were known. `second.json` is of the second collection, `third.json` of the third, `fourth.json` of
-the fourth, which nobody who wrote checks had read.
+the fourth, which nobody who wrote checks had read. Of the sixth and the seventh, `sixth.json` and
+`seventh.json` are what checks caught at first sight that had been completed without a look at them,
+and `sixth_before.json` and `seventh_before.json` what those before had caught.
 """
 
 import argparse
@@ -16,7 +18,14 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from evaluation.held_out import first, fourth, second, third  # noqa: F401, they declare them
+from evaluation.held_out import (  # noqa: F401, they declare them
+    first,
+    fourth,
+    second,
+    seventh,
+    sixth,
+    third,
+)
 from evaluation.held_out.definitions import COLLECTIONS, VERSIONS, HeldOut
 from layer_checks import check
 
@@ -36,17 +45,30 @@ def examined(version: HeldOut) -> dict[str, Any]:
         "measured": [result.text for result in report.failed],
         "named": name,
         "fits": alike is not None and version.fits(f"{alike.name} {alike.advice}"),
+        "likened": [each.name for each in report.fails_like],
+        "likened fittingly": any(
+            version.fits(f"{each.name} {each.advice}") for each in report.fails_like
+        ),
     }
 
 
 def totals(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """How many there are, and how many of them were caught, named, and named fittingly."""
-    return {
+    """How many there are, and how many of them were caught, named, and named fittingly.
+
+    Where rows tell it, also how many were not named, but said to fail the same checks as a known
+    version, and as a fitting one.
+    """
+    found = {
         "versions": len(rows),
         "caught": sum(row["caught"] for row in rows),
         "named": sum(row["named"] is not None for row in rows),
         "named fittingly": sum(row["fits"] for row in rows),
     }
+    if all("likened" in row for row in rows):
+        others = [row for row in rows if row["named"] is None and row["likened"]]
+        found["likened"] = len(others)
+        found["likened fittingly"] = sum(row["likened fittingly"] for row in others)
+    return found
 
 
 def line(row: dict[str, Any]) -> str:

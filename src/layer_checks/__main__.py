@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(outcome, ensure_ascii=False, indent=2))
     else:
-        command.print_in_colours(outcome["text"])
+        command.print_in_colours(outcome["all" if options.all else "text"])
     return 0 if outcome["holds"] else 2 if outcome["not_judged"] else 1
 
 
@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="OURS=THEIRS",
         help="a weight's name in the book, and in your layer; may be repeated",
     )
+    parser.add_argument("--all", action="store_true", help="print the checks that hold, too")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--seed", type=_seed, default=0, help="of the random weights and inputs")
     parser.add_argument("--timeout", type=_seconds, default=120.0, help="120 unless given")

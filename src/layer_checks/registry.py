@@ -17,6 +17,8 @@ from types import ModuleType
 
 from layer_checks import checks, entry_points, wrong
 from layer_checks.kit import initial, mistakes, weight_maps
+from layer_checks.kit import protocol_mistakes as protocol_mistakes
+from layer_checks.kit import situation_mistakes as situation_mistakes
 from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
 
 # The book's, in the order of the modules' names, and in each of them as they stand there; then

@@ -7,14 +7,27 @@ from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.definition import attention_weights, scaled_dot_product_attention
 from transformer_layers.attention.grouped import GroupedQueryAttention
 from transformer_layers.attention.masks import causal_mask, padding_mask, sliding_window_mask
+from transformer_layers.attention.memory import DecoderCache
 from transformer_layers.attention.multi_head import MultiHeadAttention
+from transformer_layers.blocks.decoder import (
+    PreNormTransformerDecoderLayer,
+    TransformerDecoderLayer,
+)
 from transformer_layers.blocks.encoder import (
     PreNormTransformerEncoderLayer,
     TransformerEncoderLayer,
 )
+from transformer_layers.blocks.stacks import TransformerDecoder, TransformerEncoder
 from transformer_layers.feed_forward.activations import gelu, gelu_tanh
 from transformer_layers.feed_forward.gated import GatedFeedForward, PackedGatedFeedForward
 from transformer_layers.feed_forward.positionwise import PositionwiseFeedForward
+from transformer_layers.generation.beam_search import (
+    PaperLengthPenalty,
+    PlainLengthPenalty,
+    beam_search,
+)
+from transformer_layers.generation.decoder import cache_bytes
+from transformer_layers.generation.label_smoothing import smoothed_cross_entropy
 from transformer_layers.generation.sampling import next_token_distribution
 from transformer_layers.models.gpt2.attention import CausalSelfAttention
 from transformer_layers.models.gpt2.block import GPT2Block
@@ -24,6 +37,8 @@ from transformer_layers.models.gpt2.feed_forward import FeedForward
 from transformer_layers.models.gpt2.model import GPT2
 from transformer_layers.models.llama.config import LlamaConfig
 from transformer_layers.models.llama.model import Llama
+from transformer_layers.models.transformer.config import TransformerConfig
+from transformer_layers.models.transformer.model import Transformer
 from transformer_layers.norms.batch_norm import BatchNorm1d
 from transformer_layers.norms.layer_norm import LayerNorm
 from transformer_layers.norms.rms_norm import GemmaRMSNorm, LlamaRMSNorm, RMSNorm
@@ -43,12 +58,10 @@ from transformer_layers.regularization.dropout import Dropout, dropout
 from transformer_layers.regularization.penalties import l1_penalty, l2_penalty, soft_threshold
 
 if TYPE_CHECKING:
-    from transformer_layers.models.gpt2.inference.model import (
-        GPT2ForInference,
-        InferenceError,
-        ready_for_inference,
-    )
+    from transformer_layers.models.gpt2.inference.model import GPT2ForInference
+    from transformer_layers.models.inference import InferenceError
     from transformer_layers.models.load import load_model
+    from transformer_layers.models.ready import LlamaForInference, ready_for_inference
     from transformer_layers.tokenizers.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
 
 __version__ = "0.1.0"
@@ -58,6 +71,7 @@ __all__ = [
     "BatchNorm1d",
     "CausalSelfAttention",
     "Conv1D",
+    "DecoderCache",
     "Dropout",
     "FeedForward",
     "GPT2Block",
@@ -73,18 +87,29 @@ __all__ = [
     "Llama",
     "Llama3Scaling",
     "LlamaConfig",
+    "LlamaForInference",
     "LlamaRMSNorm",
     "MultiHeadAttention",
     "NTKScaling",
     "PackedGatedFeedForward",
+    "PaperLengthPenalty",
+    "PlainLengthPenalty",
     "PositionwiseFeedForward",
+    "PreNormTransformerDecoderLayer",
     "PreNormTransformerEncoderLayer",
     "RMSNorm",
     "RotaryPositions",
     "Tokenizer",
+    "Transformer",
+    "TransformerConfig",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
     "TransformerEncoderLayer",
     "YaRNScaling",
     "attention_weights",
+    "beam_search",
+    "cache_bytes",
     "causal_mask",
     "dropout",
     "gelu",
@@ -101,17 +126,19 @@ __all__ = [
     "scaled_dot_product_attention",
     "sinusoidal_positions",
     "sliding_window_mask",
+    "smoothed_cross_entropy",
     "soft_threshold",
     "train_tokenizer",
 ]
 
-# Imported when they are asked for: the inference of GPT-2 needs torch's quantized layers, which are
+# Imported when they are asked for: inference needs torch's quantized layers, which are
 # to be removed, the others libraries of their own.
 _LATER = {
     "GPT2ForInference": "transformer_layers.models.gpt2.inference.model",
-    "InferenceError": "transformer_layers.models.gpt2.inference.model",
+    "InferenceError": "transformer_layers.models.inference",
+    "LlamaForInference": "transformer_layers.models.ready",
     "load_model": "transformer_layers.models.load",
-    "ready_for_inference": "transformer_layers.models.gpt2.inference.model",
+    "ready_for_inference": "transformer_layers.models.ready",
     "Tokenizer": "transformer_layers.tokenizers.tokenizer",
     "load_tokenizer": "transformer_layers.tokenizers.tokenizer",
     "train_tokenizer": "transformer_layers.tokenizers.tokenizer",

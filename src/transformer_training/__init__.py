@@ -1,6 +1,7 @@
-"""Training of GPT-2 on text files, on one machine or many, which nothing that ends it undoes.
+"""Training of GPT-2 and others on text files, which nothing that ends it undoes.
 
-`python -m transformer_training --data FILE... --out DIR` trains; the same command goes on.
+`python -m transformer_training --data FILE... --out DIR` trains, on one machine or many; the same
+command goes on.
 """
 
 from transformer_layers import __version__ as __version__
@@ -8,7 +9,13 @@ from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.costs import Costs, costs
 from transformer_training.estimate import Estimate, estimate
 from transformer_training.run import StoppedError, train
-from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
+from transformer_training.step import (
+    evaluate,
+    inverse_sqrt_rate,
+    learning_rate,
+    make_optimizer,
+    train_step,
+)
 
 __all__ = [
     "Costs",
@@ -19,6 +26,7 @@ __all__ = [
     "costs",
     "estimate",
     "evaluate",
+    "inverse_sqrt_rate",
     "learning_rate",
     "make_optimizer",
     "train",

@@ -15,12 +15,15 @@ from transformer_training.plans.plan import Plan
 
 PARALLEL = ("none", "ddp", "fsdp", "tp", "fsdp+tp")
 PRECISION = ("float32", "bfloat16")
+SCHEDULES = ("cosine", "paper")
 DEVICES = ("auto", "cpu", "cuda")
 
 # What may differ between the runs that share a folder: it says where and how the same numbers are
 # computed, or how often something is written. The texts are known by their contents.
 MAY_DIFFER = {
     "data",
+    "source",
+    "target",
     "out",
     "tokenizer",
     "checkpoint_every",
@@ -78,7 +81,10 @@ _SHARE_BELOW_ONE = _Range(0.0, 1.0, without_most=True)
 _RATE = _Range(0.0, 1e20, without_least=True)
 _DECAY = _Range(0.0, 1e20)
 _LENGTH = _Range(0.0, 1e38, without_least=True)
+_SMALL = _Range(0.0, 1.0, without_least=True)
 
+
+_LR, _MIN_LR = 1e-3, 0.1
 
 _OTHER_FLAGS = {"architecture": ("--model",)}
 
@@ -100,7 +106,7 @@ class TrainingConfig:
         (10, 128)
     """
 
-    data: tuple[str, ...] = _option((), "the text files")
+    data: tuple[str, ...] = _option((), "the text files of a language model")
     out: str = _option("", "the folder of the run; the same command again goes on from there")
     steps: int = _option(1000, "updates of the weights", _COUNT)
     batch_size: int = _option(16, "sequences of a step, over all ranks", _COUNT)
@@ -110,15 +116,30 @@ class TrainingConfig:
         "ddp sends gradients once a step, fsdp for each part, so that no rank holds them whole",
         _COUNT_OR_NONE,
     )
-    seq: int = _option(128, "tokens of a sequence, and positions of the model", _COUNT)
-    lr: float = _option(1e-3, "highest learning rate", _RATE)
-    min_lr: float = _option(0.1, "the last learning rate, as a share of the highest", _SHARE)
+    seq: int = _option(
+        128,
+        "tokens of a sequence, and positions of the model; of a translator the most of a source "
+        "and of a target, longer pairs being left out",
+        _COUNT,
+    )
+    lr: float = _option(_LR, "highest learning rate", _RATE)
+    min_lr: float = _option(_MIN_LR, "the last learning rate, as a share of the highest", _SHARE)
     warmup: float = _option(0.1, "share of the steps in which the learning rate rises", _SHARE)
     weight_decay: float = _option(
         0.1, "of the matrices of the blocks; biases, gains and embeddings have none", _DECAY
     )
+    schedule: str = _option(
+        "cosine",
+        "of the learning rate, after its rise; paper: equation 3 of arXiv 1706.03762, which "
+        "follows from --n-embd and --warmup alone, without --lr and --min-lr",
+        SCHEDULES,
+    )
     beta1: float = _option(0.9, "AdamW's memory of gradients", _SHARE_BELOW_ONE)
     beta2: float = _option(0.95, "AdamW's memory of squared gradients", _SHARE_BELOW_ONE)
+    eps: float = _option(1e-8, "what AdamW adds to the root of the second", _SMALL)
+    label_smoothing: float = _option(
+        0.0, "probability that a translator gives to all tokens alike in training", _SHARE
+    )
     clip: float = _option(1.0, "longest gradient, all weights together", _LENGTH)
     seed: int = _option(0, "of the first weights, the order of the data and dropout", _SEED)
     architecture: str = _option("gpt2", "the model", PLANS)
@@ -152,19 +173,72 @@ class TrainingConfig:
     parallel: str = _option("none", "how torchrun's ranks share the work", PARALLEL)
     tensor_ranks: int = _option(2, "ranks that share each matrix in fsdp+tp", _COUNT)
     device: str = _option("auto", "auto: a GPU where there is one", DEVICES)
+    source: tuple[str, ...] = _option((), "the texts that a translator reads, a sentence a line")
+    target: tuple[str, ...] = _option((), "their translations, line by line, as many files")
 
     def __post_init__(self) -> None:
         """Refuses values of which no run can be made."""
-        if not self.data or not all(self.data):
-            raise TrainingError("--data must name one text file or more")
         if not self.out:
             raise TrainingError("--out must name the folder of the run")
         for each in fields(self):
             _require(each, getattr(self, each.name))
+        self._require_texts()
+        self._require_fitting()
         try:
             self.model(vocab_size=257)
         except ValueError as error:
             raise TrainingError(f"--n-embd and --n-head: {error}") from error
+
+    def _require_texts(self) -> None:
+        """Refuses texts of another kind than the model learns from."""
+        texts = {flag: names for flag, names in self.texts.items() if names and all(names)}
+        name = self.architecture
+        if self.plan.pairs and (self.data or len(texts) < 2):
+            raise TrainingError(
+                f"--model {name} learns from --source and --target, one text file or more each, "
+                f"and not from --data; got {_named(self)}"
+            )
+        if not self.plan.pairs and (self.source or self.target):
+            raise TrainingError(
+                f"--source and --target are what a translator learns from, and --model {name} is "
+                f"a language model, which learns from --data; got {_named(self)}"
+            )
+        if not texts:
+            raise TrainingError("--data must name one text file or more")
+        if len(self.source) != len(self.target):
+            raise TrainingError(
+                "--source and --target must name as many files, got "
+                f"{len(self.source)} and {len(self.target)}"
+            )
+
+    def _require_fitting(self) -> None:
+        """Refuses options that mean nothing beside others."""
+        if self.label_smoothing and not self.plan.pairs:
+            raise TrainingError(
+                f"--label-smoothing is for translators, and --model {self.architecture} is none"
+            )
+        if self.parallel in ("tp", "fsdp+tp") and not self.plan.cuts:
+            raise TrainingError(
+                f"--parallel {self.parallel}: ranks cannot share the matrices of --model "
+                f"{self.architecture}; give ddp or fsdp"
+            )
+        if self.schedule == "paper" and (self.lr, self.min_lr) != (_LR, _MIN_LR):
+            raise TrainingError(
+                "--schedule paper takes no --lr and no --min-lr: the learning rate follows from "
+                "--n-embd and --warmup"
+            )
+        if self.schedule == "paper" and self.warmup_steps < 1:
+            raise TrainingError(
+                f"--schedule paper needs a step or more in which the rate rises, and --warmup "
+                f"{self.warmup} of {self.steps} is none"
+            )
+
+    @property
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """The text files that the run learns from, by their options."""
+        if self.plan.pairs:
+            return {"--source": self.source, "--target": self.target}
+        return {"--data": self.data}
 
     @property
     def warmup_steps(self) -> int:
@@ -235,9 +309,9 @@ def parse(arguments: Sequence[str] | None = None) -> TrainingConfig:
     """
     parser = _Parser(
         prog="python -m transformer_training",
-        description="Trains a language model on text files. The same command again goes on where a "
-        "run was ended, by whatever ended it. Under torchrun, --parallel says how ranks "
-        "share the work.",
+        description="Trains a language model on text files, or a translator on pairs of them. The "
+        "same command again goes on where a run was ended, by whatever ended it. Under torchrun, "
+        "--parallel says how ranks share the work.",
         allow_abbrev=False,
     )
     parser.add_argument("--config", metavar="FILE", help="a TOML file with any of these options")
@@ -247,8 +321,9 @@ def parse(arguments: Sequence[str] | None = None) -> TrainingConfig:
     path = given.pop("config", None)
     values = {} if path is None else _read_toml(Path(path))
     values |= {name: value for name, value in given.items() if value is not None}
-    if "data" in values:
-        values["data"] = tuple(values["data"])
+    for each in fields(TrainingConfig):
+        if isinstance(each.default, tuple) and each.name in values:
+            values[each.name] = tuple(values[each.name])
     return TrainingConfig(**values)
 
 
@@ -261,8 +336,9 @@ class _Parser(argparse.ArgumentParser):
 
 def _add(parser: argparse.ArgumentParser, option: "Field[Any]") -> None:
     shown = {"help": option.metadata["help"] + f" ({option.default!r})", "default": None}
-    if option.name == "data":
-        parser.add_argument("--data", nargs="+", metavar="FILE", help="the text files")
+    if isinstance(option.default, tuple):
+        shown["help"] = option.metadata["help"]
+        parser.add_argument(_flag(option.name), nargs="+", metavar="FILE", **shown)
     elif isinstance(option.default, bool):
         parser.add_argument(_flag(option.name), action=argparse.BooleanOptionalAction, **shown)
     else:
@@ -287,7 +363,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     for name, value in entries.items():
         if name not in defaults:
             raise TrainingError(f"--config {path}: there is no option {name!r}")
-        wanted = list if name == "data" else type(defaults[name])
+        wanted = list if isinstance(defaults[name], tuple) else type(defaults[name])
         if wanted is float and type(value) is int and abs(value) < 2**1023:
             entries[name] = float(value)
         elif type(value) is not wanted:
@@ -308,6 +384,12 @@ def _require(option: "Field[Any]", value: Any) -> None:
             raise TrainingError(
                 f"{flag} must be text that UTF-8 can write, without NUL, got {_shown(text)}"
             )
+
+
+def _named(config: TrainingConfig) -> str:
+    """Which of the options that name texts are given."""
+    given = [_flag(name) for name in ("data", "source", "target") if any(getattr(config, name))]
+    return " and ".join(given) or "none of them"
 
 
 def _is_text(value: object) -> bool:

@@ -4,7 +4,7 @@ All of it is derived from the sizes, so that it can be asked for thousands of ra
 here; :mod:`transformer_training.measured` counts the same on the ranks that there are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -15,7 +15,7 @@ import torch
 from transformer_layers.validation import require_size
 from transformer_training.config import PARALLEL, PRECISION
 from transformer_training.plans import plan_of
-from transformer_training.plans.cuts import cut_of
+from transformer_training.plans.cuts import Cut, cut_of
 from transformer_training.plans.plan import Shape
 
 _FLOAT32 = 4
@@ -107,7 +107,8 @@ def costs(
         sizes: The model's, of a class that has a plan, such as
             :class:`transformer_layers.GPT2Config`.
         batch_size: Sequences of a step, over all ranks.
-        seq: Positions of a sequence; as many as the model has if not given.
+        seq: Positions of a sequence, of a translator those of a source and as many of its target;
+            as many as the model has if not given.
         precision: `float32`, or `bfloat16` by autocast: weights, gradients and moments stay
             float32.
         parallel: How the ranks share the work: `none`, `ddp`, `fsdp`, `tp` or `fsdp+tp`.
@@ -139,7 +140,9 @@ def costs(
         if shape.max_seq is None:
             raise ValueError("seq must be given, since the model has no longest sequence")
         seq = shape.max_seq
-    data, tensor = _axes(shape, batch_size, seq, precision, parallel, ranks, tensor_ranks)
+    data, tensor = _axes(
+        shape, plan.cuts, batch_size, seq, precision, parallel, ranks, tensor_ranks
+    )
     share = batch_size // data
     require_size("micro_batches", micro_batches)
     if share % micro_batches:
@@ -199,6 +202,7 @@ def _whole_shapes(sizes: Any) -> tuple[tuple[bool, tuple[int, ...], int | None],
 
 def _axes(
     shape: Shape,
+    cuts: Mapping[str, Cut],
     batch_size: int,
     seq: int,
     precision: str,
@@ -221,6 +225,8 @@ def _axes(
     if parallel == "none" and ranks > 1:
         raise ValueError(f"{ranks} ranks need a way to share the work, got parallel='none'")
     tensor = {"tp": ranks, "fsdp+tp": tensor_ranks}.get(parallel, 1)
+    if tensor > 1 and not cuts:
+        raise ValueError(f"ranks cannot share the matrices of this model, got {parallel!r}")
     if ranks % tensor:
         raise ValueError(f"tensor_ranks must divide ranks, got {tensor} for {ranks} ranks")
     for heads in shape.heads:

@@ -22,11 +22,14 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]  # no stub
 from torch.distributed.tensor import DTensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
 from transformer_training.config import TrainingConfig
+from transformer_training.pairs import random_pairs
 from transformer_training.ranks import ranks_of
 from transformer_training.step import make_optimizer, train_step
+from transformer_training.tokens import random_sequences
 
 _ACCOUNT = Path("/proc/self/io")
 _MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -74,14 +77,18 @@ def measure(config: TrainingConfig, vocab_size: int) -> Measured:
         model = config.plan.model(config.model(vocab_size)).to(ranks.device)
         loss = ranks.wrap(config.plan, model, compile=False)
         optimizer = make_optimizer(model, config.lr, config.weight_decay)
-        rows = torch.randint(vocab_size, (config.batch_size, config.seq + 1))
-        ids = ranks.share(rows).to(ranks.device)
-        micro_batches = ids.split(config.micro_batch or len(ids))
+        made = random_pairs if config.plan.pairs else random_sequences
+        tokens = made(vocab_size, config.batch_size, config.seq)
+        share = ranks.share(torch.arange(config.batch_size))
+        micro_batches = [
+            tree_map(lambda each, part=part: _some(each, part).to(ranks.device), tokens)
+            for part in share.split(config.micro_batch or len(share))
+        ]
 
-        def loss_of(ids: Tensor) -> Tensor:
+        def loss_of(batch: Any) -> Tensor:
             lower = config.precision == "bfloat16"
             with torch.autocast(ranks.device.type, torch.bfloat16, enabled=lower):
-                return loss(ids)
+                return loss(batch)
 
         def step() -> None:
             train_step(
@@ -238,6 +245,11 @@ def _sent_by(action: Callable[[], object]) -> int:
     action()
     time.sleep(0.05)  # threads of gloo may still be writing
     return _written() - before
+
+
+def _some(each: Tensor, part: Tensor) -> Tensor:
+    """Some rows of what has rows; a number as it is."""
+    return each[part] if each.ndim else each
 
 
 def _bytes(tensors: Iterable[Tensor]) -> int:

@@ -1,9 +1,10 @@
 """The processes of a run, and how they share its work."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -22,20 +23,28 @@ from transformer_training.plans.plan import Plan, Trainable
 from transformer_training.step import whole
 
 
-class NextTokenLoss(nn.Module):
+class LossOfModel(nn.Module):
     """The loss of a model as a module, since what wraps a model wraps its `forward`.
 
     Args:
         model: The model.
+        loss: Its plan's.
+        smoothing: Of labels, in training; an evaluation asks for the loss itself.
     """
 
-    def __init__(self, model: Trainable) -> None:
+    def __init__(
+        self,
+        model: Trainable,
+        loss: Callable[[Any, Any, float], Tensor],
+        smoothing: float = 0.0,
+    ) -> None:
         super().__init__()
         self.model = model
+        self._loss, self._smoothing = loss, smoothing
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """The mean loss of sequences."""
-        return self.model.loss(ids)
+    def forward(self, batch: Any) -> Tensor:
+        """The mean loss of a batch."""
+        return self._loss(self.model, batch, self._smoothing if self.training else 0.0)
 
 
 @dataclass(frozen=True)
@@ -68,22 +77,25 @@ class Ranks:
         """Into how many shares a step's sequences are cut."""
         return self.data.size() if self.data else 1
 
-    def wrap(self, plan: Plan, model: Trainable, compile: bool) -> nn.Module:
+    def wrap(
+        self, plan: Plan, model: Trainable, compile: bool, smoothing: float = 0.0
+    ) -> nn.Module:
         """Makes the loss of a model, which ranks compute together.
 
         Args:
             plan: The model's.
             model: The model, with the same weights on each rank; shared in place.
             compile: Whether torch is to make one program of it.
+            smoothing: Of labels, in training.
 
         Returns:
-            A module that gives the mean loss of this rank's sequences.
+            A module that gives the mean loss of this rank's sequences, in training or not.
         """
         if self.tensor:
             for block in plan.blocks(model):
                 parallelize_module(block, self.tensor, dict(plan.cuts))
                 plan.share_heads(block, self.tensor.size())
-        loss = NextTokenLoss(model)
+        loss = LossOfModel(model, plan.loss, smoothing)
         if self.data and self.parallel.startswith("fsdp"):
             for block in plan.blocks(model):
                 fully_shard(block, mesh=self.data)

@@ -4,7 +4,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -12,24 +12,25 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from transformer_layers.checkpoints.checkpoint import read_checkpoint
 from transformer_training import state as states
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate, require_memory
 from transformer_training.log import Log, say
+from transformer_training.pairs import Pairs, prepare_pairs
 from transformer_training.plans.cuts import Cut, cut_of
 from transformer_training.plans.plan import Trainable
 from transformer_training.ranks import Ranks, ranks_of
-from transformer_training.step import evaluate, learning_rate, make_optimizer, train_step
-from transformer_training.tokens import (
-    Tokens,
-    number_of_rows,
-    prepare,
-    rows_of_step,
-    seed_of,
-    sequences,
+from transformer_training.step import (
+    evaluate,
+    inverse_sqrt_rate,
+    learning_rate,
+    make_optimizer,
+    train_step,
 )
+from transformer_training.tokens import Tokens, prepare, rows_of_step, seed_of
 
 if sys.platform != "win32":
     import fcntl
@@ -98,14 +99,16 @@ class Run:
         self.at_once = config.at_once(config.batch_size // ranks.data_ranks)
         require_memory(config, _FEWEST_TOKENS, ranks.size, ranks.device)
         self.tokens = self._prepared()
-        self.rows = number_of_rows(self.tokens.train, config.seq)
+        self.rows = self.tokens.rows()
         self.sizes = config.model(self.tokens.tokenizer.vocab_size)
         require_memory(config, self.sizes.vocab_size, ranks.size, ranks.device)
         torch.manual_seed(config.seed)
         self.model = config.plan.model(self.sizes).to(ranks.device)
-        self.loss = ranks.wrap(config.plan, self.model, config.compile)
+        self.loss = ranks.wrap(config.plan, self.model, config.compile, config.label_smoothing)
         betas = (config.beta1, config.beta2)
-        self.optimizer = make_optimizer(self.model, config.lr, config.weight_decay, betas)
+        self.optimizer = make_optimizer(
+            self.model, config.lr, config.weight_decay, betas, config.eps
+        )
         self.fixed = {**config.fixed(), "texts": self.tokens.fingerprint}
         self.log: Log | None = None
 
@@ -114,15 +117,12 @@ class Run:
         config, step = self.config, self.step + 1
         # Whatever a step draws follows from its number, so no generator needs saving.
         torch.manual_seed(seed_of(config.seed, "step", step, self.ranks.data_rank))
-        rows = self.ranks.share(rows_of_step(step, config.batch_size, self.rows, config.seed))
-        ids = sequences(self.tokens.train, rows, config.seq).to(self.ranks.device)
-        lr = learning_rate(
-            step, config.steps, config.warmup_steps, config.lr, config.min_lr * config.lr
-        )
+        rows = rows_of_step(step, config.batch_size, self.rows, config.seed)
+        lr = self._rate(step)
         loss, length = train_step(
             self.loss_of,
             self.optimizer,
-            ids.split(self.at_once),
+            list(self._batches(self.ranks.share(rows).split(self.at_once), rows)),
             lr,
             config.clip,
             lambda: self.ranks.unsent(self.loss),
@@ -142,11 +142,26 @@ class Run:
         if config.sample_every and (step % config.sample_every == 0 or step == config.steps):
             self._sample()
 
-    def loss_of(self, ids: Tensor) -> Tensor:
-        """The mean loss of sequences, in the precision that was asked for."""
+    def loss_of(self, batch: Any) -> Tensor:
+        """The mean loss of a batch, in the precision that was asked for."""
         lower = self.config.precision == "bfloat16"
         with torch.autocast(self.ranks.device.type, torch.bfloat16, enabled=lower):
-            return self.loss(ids)
+            return self.loss(batch)
+
+    def _rate(self, step: int) -> float:
+        config = self.config
+        if config.schedule == "paper":
+            return inverse_sqrt_rate(step, config.n_embd, config.warmup_steps)
+        return learning_rate(
+            step, config.steps, config.warmup_steps, config.lr, config.min_lr * config.lr
+        )
+
+    def _batches(
+        self, parts: Sequence[Tensor], among: Tensor, held_out: bool = False
+    ) -> Iterator[Any]:
+        """This rank's batches of what all ranks learn from, or are held against."""
+        for batch in self.tokens.batches(parts, among, self.ranks.data_ranks, held_out):
+            yield tree_map(lambda each: each.to(self.ranks.device), batch)
 
     def go_on(self) -> None:
         """Takes up the last state that was saved, if one was, and says what is about to be done."""
@@ -167,9 +182,9 @@ class Run:
         say(config.to_toml().rstrip())
         needs = estimate(config, self.sizes.vocab_size, self.ranks.size, device=self.ranks.device)
         epochs = config.steps * config.batch_size / self.rows
-        say(f"{len(self.tokens.train):,} tokens to learn, {epochs:.1f} times; {needs}")
+        say(f"{self.tokens.said(epochs)}; {needs}")
         say(f"going on after step {self.step:,}" if self.step else "beginning")
-        tokens = config.batch_size * config.seq
+        tokens = config.batch_size * self.tokens.per_row
         self.log = Log(self.out, self.step, config.steps, tokens)
 
     def save(self) -> None:
@@ -199,12 +214,13 @@ class Run:
         if self.log:
             self.log.close()
 
-    def _prepared(self) -> Tokens:
+    def _prepared(self) -> Tokens | Pairs:
         folder, found = self.out / "tokens", None
+        prepared = prepare_pairs if self.config.plan.pairs else prepare
         if self.ranks.rank == 0:
-            found = prepare(self.config, folder)
+            found = prepared(self.config, folder)
         self.ranks.wait()
-        return prepare(self.config, folder) if found is None else found
+        return prepared(self.config, folder) if found is None else found
 
     def _best_is_lost(self) -> bool:
         """Whether the best model so far is damaged, or gone; says so if it is."""
@@ -226,15 +242,14 @@ class Run:
     def _evaluate(self) -> dict[str, float]:
         """The validation loss; where it is the lowest so far, the model is kept as the best."""
         config, ranks = self.config, self.ranks
-        rows = number_of_rows(self.tokens.validation, config.seq)
+        rows = self.tokens.rows(held_out=True)
         if rows < ranks.data_ranks:
             return {}
         size = min(config.batch_size, rows - rows % ranks.data_ranks)
         count = min(rows // size, config.validation_batches)
-        batches = (
-            sequences(self.tokens.validation, ranks.share(part), config.seq).to(ranks.device)
-            for part in torch.arange(count * size).split(size)
-        )
+        among = torch.arange(count * size)
+        parts = [ranks.share(part) for part in among.split(size)]
+        batches = self._batches(parts, among, held_out=True)
         loss = ranks.mean(evaluate(self.loss, self.loss_of, batches)).item()
         if loss < (math.inf if self.best is None else self.best):  # NaN is no best
             self.best = loss
@@ -260,14 +275,8 @@ class Run:
             raise error or TrainingError("the first rank cannot write a sample; the step is saved")
 
     def _written_by(self, model: Trainable) -> str:
-        config, tokenizer = self.config, self.tokens.tokenizer
-        prompt = tokenizer.encode(config.prompt)[-max(config.seq - 1, 1) :]
-        if not len(prompt):
-            prompt = torch.tensor([tokenizer.end_of_text])  # after which texts begin
-        new = min(config.sample_tokens, config.seq - len(prompt))
-        draws = torch.Generator().manual_seed(config.seed)
-        ids = model.generate(prompt[None], new, temperature=0.8, top_k=50, generator=draws)
-        return tokenizer.decode(ids[0])
+        config = self.config
+        return self.tokens.sample(model, config.prompt, config.sample_tokens, config.seed)
 
     def _plain(self) -> Trainable:
         """The model as one process has it, on the CPU; empty on all ranks but the first."""

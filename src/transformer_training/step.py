@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.optim import AdamW, Optimizer
 
+from transformer_layers.validation import require_size
+
 # Sequences, each with the token after it; and what a model makes of them, a mean over their tokens.
 Sequences = Int[Tensor, "batch seq_and_next"]
 Loss = Callable[[Tensor], Tensor]
@@ -47,8 +49,43 @@ def learning_rate(step: int, steps: int, warmup: int, highest: float, last: floa
     return last + (highest - last) * fallen
 
 
+def inverse_sqrt_rate(step: int, d_model: int, warmup: int) -> float:
+    r"""The learning rate of the Transformer's paper: up in a line, then down as a root.
+
+    Equation 3 of https://arxiv.org/abs/1706.03762, which has 4,000 steps of warm-up. Its highest
+    rate is that of step :math:`w`, :math:`(d\, w)^{-1/2}`.
+
+    .. math::
+        \eta_t = d^{-1/2} \min(t^{-1/2},\; t\, w^{-3/2})
+
+    Args:
+        step: Number of the step, :math:`t`, from 1 on: at step 0 the root has no inverse, and a
+            program that counts from 0 makes its first step with a rate of zero, or fails.
+        d_model: Features of a position, :math:`d`.
+        warmup: Number of steps in which it rises, :math:`w`.
+
+    Returns:
+        The learning rate, :math:`\eta_t`.
+
+    Raises:
+        TypeError: If a number is not an int.
+        ValueError: If one is below 1.
+
+    Examples:
+        >>> [inverse_sqrt_rate(step, d_model=4, warmup=4) for step in (1, 2, 4, 16)]
+        [0.0625, 0.125, 0.25, 0.125]
+    """
+    for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
+        require_size(name, value)
+    return float(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
 def make_optimizer(
-    model: nn.Module, lr: float, weight_decay: float, betas: tuple[float, float] = (0.9, 0.95)
+    model: nn.Module,
+    lr: float,
+    weight_decay: float,
+    betas: tuple[float, float] = (0.9, 0.95),
+    eps: float = 1e-8,
 ) -> AdamW:
     """AdamW (https://arxiv.org/abs/1711.05101, algorithm 2) that shrinks matrices only.
 
@@ -61,6 +98,7 @@ def make_optimizer(
         lr: The learning rate.
         weight_decay: Share of a matrix, times the learning rate, that a step takes away.
         betas: How long gradients and their squares are remembered.
+        eps: What is added to the root of the squares' mean.
 
     Returns:
         The optimizer.
@@ -83,6 +121,7 @@ def make_optimizer(
         ],
         lr=lr,
         betas=betas,
+        eps=eps,
     )
 
 

@@ -6,12 +6,12 @@ import re
 import zlib
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 import torch
 from jaxtyping import Int
@@ -23,6 +23,7 @@ from transformer_layers.tokenizers.byte_pairs import PIECES
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.lines import entries_of, line_of
 from transformer_training.log import say
+from transformer_training.plans.plan import Trainable
 from transformer_training.state import replacing, why_not
 
 _PIECE = 1 << 20  # characters that are encoded at once
@@ -44,12 +45,97 @@ class Tokens:
         validation: Those that are held out.
         tokenizer: What made them.
         fingerprint: SHA-256 of the texts and the tokenizer.
+        seq: Positions of a sequence.
     """
 
     train: Int[Tensor, " train"]
     validation: Int[Tensor, " validation"]
     tokenizer: Tokenizer
     fingerprint: str
+    seq: int
+
+    def rows(self, held_out: bool = False) -> int:
+        """How many sequences there are to learn from, or that are held out."""
+        return number_of_rows(self._of(held_out), self.seq)
+
+    def batches(
+        self,
+        parts: Sequence[Int[Tensor, " _"]],
+        among: Int[Tensor, " rows"],
+        ranks: int = 1,
+        held_out: bool = False,
+    ) -> Iterator[Tensor]:
+        """The sequences of some numbers.
+
+        Args:
+            parts: Numbers of the sequences of each batch.
+            among: Numbers of all that count in a mean, of these batches and of other ranks'.
+            ranks: How many ranks have as many batches.
+            held_out: Whether they are of those that are held out.
+
+        Yields:
+            Each batch, of shape `(batch, seq + 1)`.
+        """
+        for part in parts:
+            yield sequences(self._of(held_out), part, self.seq)
+
+    @property
+    def per_row(self) -> int:
+        """Tokens of a sequence that are learned."""
+        return self.seq
+
+    def said(self, times: float) -> str:
+        """What there is to learn, and how often it is."""
+        return f"{len(self.train):,} tokens to learn, {times:.1f} times"
+
+    def sample(self, model: Trainable, prompt: str, new: int, seed: int) -> str:
+        """How a model goes on from a text.
+
+        Args:
+            model: The model.
+            prompt: The text; its end, where it has more tokens than there are positions.
+            new: Tokens to write, at most.
+            seed: Of the draws.
+        """
+        ids = self.tokenizer.encode(prompt)[-max(self.seq - 1, 1) :]
+        if not len(ids):
+            ids = torch.tensor([self.tokenizer.end_of_text])  # after which texts begin
+        new = min(new, self.seq - len(ids))
+        draws = torch.Generator().manual_seed(seed)
+        written = model.generate(ids[None], new, temperature=0.8, top_k=50, generator=draws)
+        return self.tokenizer.decode(written[0])
+
+    def _of(self, held_out: bool) -> Tensor:
+        return self.validation if held_out else self.train
+
+
+class Encoded(NamedTuple):
+    """The tokens of all texts, as the file has them.
+
+    Attributes:
+        ids: The tokens, mapped from the file.
+        tokenizer: What made them.
+        fingerprint: SHA-256 of the texts and the tokenizer.
+    """
+
+    ids: Int[Tensor, " count"]
+    tokenizer: Tokenizer
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The text files of a run, and how they are read.
+
+    Attributes:
+        files: The files, by the option that names them.
+        pieces: Gives pieces of the texts, to train a tokenizer on.
+        encoded: Gives what the file of tokens is to hold, part by part.
+    """
+
+    files: Mapping[str, Sequence[Path]]
+    pieces: Callable[[], Iterable[str]]
+    encoded: Callable[[Tokenizer], Iterable[list[int]]]
 
 
 def prepare(config: TrainingConfig, folder: Path) -> Tokens:
@@ -66,8 +152,41 @@ def prepare(config: TrainingConfig, folder: Path) -> Tokens:
         TrainingError: If a text cannot be read, is empty or too short, or is not the one that
             the file was made of.
     """
-    texts = [Path(name) for name in config.data]
-    digest = _digest(texts)
+    paths = [Path(name) for name in config.data]
+    texts = Texts(
+        {"--data": paths},
+        lambda: (piece for path in paths for piece in _pieces(path)),
+        lambda tokenizer: _encoded(paths, tokenizer),
+    )
+    ids, tokenizer, fingerprint = encoded_once(config, texts, folder)
+    count = len(ids)
+    held_out = round(config.validation * count)
+    if min(count - held_out, held_out or count) < config.seq + 1:
+        parts = f"{count - held_out:,} to learn and {held_out:,} to validate"
+        raise TrainingError(
+            f"the texts are too short: their {count:,} tokens make {parts}, and either must have "
+            f"{config.seq + 1} for a sequence of --seq {config.seq} and the token after it"
+        )
+    learned, kept = ids[: count - held_out], ids[count - held_out :]
+    return Tokens(learned, kept, tokenizer, fingerprint, config.seq)
+
+
+def encoded_once(config: TrainingConfig, texts: Texts, folder: Path) -> Encoded:
+    """Gives the tokens of texts, and makes their tokenizer and their file where they are not yet.
+
+    Args:
+        config: The run's.
+        texts: The texts.
+        folder: Where the tokenizer and the file of tokens are, or will be.
+
+    Returns:
+        The tokens.
+
+    Raises:
+        TrainingError: If a text cannot be read, is empty, or is not the one that the file was made
+            of.
+    """
+    digest = _digest(texts.files)
     tokenizer = _tokenizer(config, texts, folder, digest)
     vocabulary = [(folder / name).read_bytes() for name in _VOCABULARY]
     fingerprint = hashlib.sha256(digest.encode() + b"".join(vocabulary)).hexdigest()
@@ -76,15 +195,8 @@ def prepare(config: TrainingConfig, folder: Path) -> Tokens:
     if not _is_whole(path):
         _write(path, texts, tokenizer, "H" if kind is torch.uint16 else "i")
     count = path.stat().st_size // kind.itemsize
-    held_out = round(config.validation * count)
-    if min(count - held_out, held_out or count) < config.seq + 1:
-        parts = f"{count - held_out:,} to learn and {held_out:,} to validate"
-        raise TrainingError(
-            f"the texts are too short: their {count:,} tokens make {parts}, and either must have "
-            f"{config.seq + 1} for a sequence of --seq {config.seq} and the token after it"
-        )
-    tokens = torch.from_file(str(path), shared=False, size=count, dtype=kind)
-    return Tokens(tokens[: count - held_out], tokens[count - held_out :], tokenizer, fingerprint)
+    ids = torch.from_file(str(path), shared=False, size=count, dtype=kind)
+    return Encoded(ids, tokenizer, fingerprint)
 
 
 def rows_of_step(step: int, batch_size: int, rows: int, seed: int) -> Int[Tensor, " batch_size"]:
@@ -134,6 +246,17 @@ def sequences(
     return torch.stack([tokens[i * seq : (i + 1) * seq + 1] for i in rows.tolist()]).long()
 
 
+def random_sequences(vocab_size: int, n: int, seq: int) -> Int[Tensor, "n seq_and_next"]:
+    """Sequences of random tokens, each with the token after it, to measure what a step costs.
+
+    Args:
+        vocab_size: Tokens of the tokenizer.
+        n: How many sequences.
+        seq: Positions of each.
+    """
+    return torch.randint(vocab_size, (n, seq + 1))
+
+
 def number_of_rows(tokens: Int[Tensor, " count"], seq: int) -> int:
     """How many sequences of `seq` positions, each with the token after it, the tokens have."""
     return (len(tokens) - 1) // seq
@@ -150,23 +273,23 @@ def _order(epoch: int, rows: int, seed: int) -> Tensor:
     return torch.randperm(rows, generator=generator)
 
 
-def _digest(texts: Sequence[Path]) -> str:
+def _digest(files: Mapping[str, Sequence[Path]]) -> str:
     digest = hashlib.sha256()
-    for path in texts:
+    if len(files) > 1:
+        digest.update(" ".join(files).encode())  # the same files are no pairs where one names them
+    for flag, path in ((flag, path) for flag, paths in files.items() for path in paths):
         try:
             size = require_regular(path)
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         except (ValueError, OSError) as error:
-            raise TrainingError(f"--data {why_not(path, error)}") from error
+            raise TrainingError(f"{flag} {why_not(path, error)}") from error
         if size == 0:
-            raise TrainingError(f"--data {path}: is empty")
+            raise TrainingError(f"{flag} {path}: is empty")
     return digest.hexdigest()
 
 
-def _tokenizer(
-    config: TrainingConfig, texts: Sequence[Path], folder: Path, digest: str
-) -> Tokenizer:
+def _tokenizer(config: TrainingConfig, texts: Texts, folder: Path, digest: str) -> Tokenizer:
     """The run's tokenizer. A seal says what it was made of, and what its files held then."""
     made_of = {"texts": digest, "vocab_size": config.vocab_size, "tokenizer": config.tokenizer}
     seal = folder / "made-of.txt"
@@ -212,13 +335,13 @@ def _not_as_written(path: Path) -> TrainingError:
     )
 
 
-def _made(config: TrainingConfig, texts: Sequence[Path]) -> Tokenizer:
+def _made(config: TrainingConfig, texts: Texts) -> Tokenizer:
     if config.tokenizer:
         try:
             return load_tokenizer(config.tokenizer)
         except (ValueError, OSError) as error:
             raise TrainingError(f"--tokenizer {config.tokenizer}: {error}") from error
-    pieces = list(_learned_from(texts))
+    pieces = list(_learned_from(texts.pieces()))
     say(f"training a tokenizer on {sum(map(len, pieces)):,} characters")
     if config.vocab_size:
         try:
@@ -231,9 +354,9 @@ def _made(config: TrainingConfig, texts: Sequence[Path]) -> Tokenizer:
     return train_tokenizer(pieces, _USUAL_VOCABULARIES[-1])
 
 
-def _learned_from(texts: Sequence[Path]) -> Iterator[str]:
+def _learned_from(pieces: Iterable[str]) -> Iterator[str]:
     length = 0
-    for piece in (piece for path in texts for piece in _pieces(path)):
+    for piece in pieces:
         yield piece
         length += len(piece)
         if length > _LEARNED_FROM:
@@ -269,14 +392,30 @@ def _pieces(path: Path) -> Iterator[str]:
 
 def _lines(path: Path) -> Iterator[str]:
     """The lines of a text, of which very long ones come in parts."""
+    with readable(path, "--data", newline="") as file:
+        while line := file.readline(_LONGEST_PIECE):
+            yield line
+
+
+@contextmanager
+def readable(path: Path, flag: str, newline: str) -> Iterator[TextIO]:
+    r"""Opens a text, and says in a sentence why it cannot be read.
+
+    Args:
+        path: The file.
+        flag: The option that names it.
+        newline: Where lines end, as in `open`.
+
+    Raises:
+        TrainingError: If it cannot be opened, or is no text, then or while it is read.
+    """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            while line := file.readline(_LONGEST_PIECE):
-                yield line
+        with path.open(encoding="utf-8", newline=newline) as file:
+            yield file
     except UnicodeDecodeError as error:
-        raise TrainingError(f"--data {path}: is no text in UTF-8: {error}") from error
+        raise TrainingError(f"{flag} {path}: is no text in UTF-8: {error}") from error
     except OSError as error:
-        raise TrainingError(f"--data {why_not(path, error)}") from error
+        raise TrainingError(f"{flag} {why_not(path, error)}") from error
 
 
 def _between_pieces(text: str) -> int:
@@ -295,12 +434,13 @@ def _between_pieces(text: str) -> int:
     return place or len(text)
 
 
-def _write(path: Path, texts: Sequence[Path], tokenizer: Tokenizer, code: str) -> None:
-    say(f"encoding {sum(text.stat().st_size for text in texts):,} bytes of text")
+def _write(path: Path, texts: Texts, tokenizer: Tokenizer, code: str) -> None:
+    files = [text for paths in texts.files.values() for text in paths]
+    say(f"encoding {sum(text.stat().st_size for text in files):,} bytes of text")
     size = crc = 0
     with replacing(path) as aside:
         with aside.open("wb") as file:
-            for ids in _encoded(texts, tokenizer):
+            for ids in texts.encoded(tokenizer):
                 numbers = array(code, ids)
                 _append(file.fileno(), numbers)
                 size, crc = size + len(numbers) * numbers.itemsize, zlib.crc32(numbers, crc)

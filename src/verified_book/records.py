@@ -4,7 +4,9 @@ Records live in the build environment, so that a second build that reads nothing
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -133,18 +135,20 @@ def record_of(env: BuildEnvironment, docname: str | None = None) -> PageRecord:
     return records(env).setdefault(docname or env.docname, PageRecord())
 
 
-def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Forgets a page that will be read again or has gone."""
-    records(env).pop(docname, None)
+def follow_pages(app: Sphinx, kept: Callable[[BuildEnvironment], dict[str, Any]]) -> None:
+    """Keeps what an environment has of pages, by document name, in step with them."""
 
+    def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+        kept(env).pop(docname, None)  # it will be read again or has gone
 
-def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    """Takes over what a parallel reader has learned."""
-    theirs = records(other)
-    records(env).update({name: theirs[name] for name in docnames if name in theirs})
+    def take(app: Sphinx, env: Any, docnames: set[str], other: BuildEnvironment) -> None:
+        theirs = kept(other)  # what a parallel reader has learned
+        kept(env).update({name: theirs[name] for name in docnames if name in theirs})
+
+    app.connect("env-purge-doc", forget)
+    app.connect("env-merge-info", take)
 
 
 def setup(app: Sphinx) -> None:
     """Keeps the records in step with the pages."""
-    app.connect("env-purge-doc", purge)
-    app.connect("env-merge-info", merge)
+    follow_pages(app, records)

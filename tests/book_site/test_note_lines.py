@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from book_site.note_lines import NoteLine, contradictions
-from tests.verified_book.books import Build, sphinx_build
+from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build
 from verified_book.claims.claim import Claim
 
 pytestmark = pytest.mark.xdist_group("other books")
@@ -17,10 +17,6 @@ nb_execution_mode = "off"
 verified_book_notes = {"first": "first note", "second": "second note"}
 """
 PAGE = """\
----
-file_format: mystnb
-kernelspec: {name: python3, display_name: Python 3, language: python}
----
 # Sums
 
 ```{claim} A1
@@ -61,7 +57,7 @@ NOTE = "A note\n======\n\n.. claims:note-lines:: first\n\n   A1: It is\n     sev
 
 
 def built(folder: Path, pages: dict[str, str], status: int = 0) -> Build:
-    return sphinx_build(folder, CONF, {"part/sums.md": PAGE} | pages, status=status)
+    return sphinx_build(folder, CONF, {"part/sums.md": FRONT_MATTER + PAGE} | pages, status=status)
 
 
 def rows(page: Path) -> list[list[str]]:

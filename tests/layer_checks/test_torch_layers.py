@@ -76,6 +76,13 @@ class PositionwiseFeedForward(nn.Sequential):
         )
 
 
+def smoothed_cross_entropy(
+    logits: Tensor, labels: Tensor, epsilon: float, padding_token: int | None = None
+) -> Tensor:
+    ignored = -100 if padding_token is None else padding_token
+    return functional.cross_entropy(logits, labels, ignore_index=ignored, label_smoothing=epsilon)
+
+
 TORCH: dict[str, Candidate] = {
     "LayerNorm": nn.LayerNorm,
     "RMSNorm": RMSNorm,
@@ -88,6 +95,7 @@ TORCH: dict[str, Candidate] = {
     "scaled_dot_product_attention": functional.scaled_dot_product_attention,
     "MultiHeadAttention": Attention,
     "PositionwiseFeedForward": PositionwiseFeedForward,
+    "smoothed_cross_entropy": smoothed_cross_entropy,
     "soft_threshold": lambda x, threshold: functional.softshrink(x, threshold),
 }
 

@@ -17,20 +17,25 @@ API = "book/reference/api.md"
 # Exported, and no layers: nothing to hold against wrong versions.
 NO_LAYERS = {"GPT2Config", "KeyValueCache", "next_token_distribution"}
 NO_LAYERS |= {"Tokenizer", "load_tokenizer", "train_tokenizer"}
-NO_LAYERS |= {"GPT2ForInference", "InferenceError", "ready_for_inference"}
+NO_LAYERS |= {"GPT2ForInference", "LlamaForInference", "InferenceError", "ready_for_inference"}
 # A model is held against that of `transformers`, rung by rung, in its own tests.
-NO_LAYERS |= {"Llama", "LlamaConfig", "load_model"}
+NO_LAYERS |= {"Llama", "LlamaConfig", "load_model", "Transformer", "TransformerConfig"}
+NO_LAYERS |= {"TransformerDecoder", "TransformerEncoder"}
+NO_LAYERS |= {"PaperLengthPenalty", "PlainLengthPenalty", "beam_search"}
+NO_LAYERS |= {"DecoderCache", "cache_bytes"}
 NO_LAYERS |= {"LinearScaling", "Llama3Scaling", "NTKScaling", "YaRNScaling"}
 NO_LAYERS |= {"halves_of_neighbours", "neighbours_of_halves"}
 # They take sizes and no tensor of numbers, or run inside of the case that is named.
 NO_CASE = {"causal_mask", "padding_mask", "sinusoidal_positions", "sliding_window_mask"}
+NO_CASE |= {"smoothed_cross_entropy"}  # it refuses an empty batch: there is nothing to score
 CASE_OF = {"dropout": "Dropout", "attention_weights": "scaled_dot_product_attention"}
 TESTED_IN = {"GPT2Block": "tests/transformer_layers/models/gpt2/test_model.py"}
-# The parts of models are layers where they are exported.
+# The parts of models are layers where they are exported; a stack is layers one behind the other.
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(transformer_layers.__path__, "transformer_layers.")
     if not name.startswith(("transformer_layers.models.", "transformer_layers.inference."))
+    and name != "transformer_layers.blocks.stacks"
 ]
 
 

@@ -73,6 +73,8 @@ TEN_OR_MORE = {
     "scaled_dot_product_attention",
     "MultiHeadAttention",
     "CausalSelfAttention",
+    "TransformerDecoderLayer",
+    "PreNormTransformerDecoderLayer",
     "GPT2",
 }
 

@@ -24,6 +24,8 @@ LESSON = """\
 
 The first sentence holds {chip}`A1`, the [next](https://example.org) depends {chip}`A2`, and one
 is repeated {chip}`A1`.
+
+What is so, and not what is believed {chip}`not A2`.
 """
 PROOFS = f"""\
 {FRONT_MATTER}
@@ -116,7 +118,17 @@ def test_one_popup_shows_at_a_time(page):
     chips(page).nth(1).hover()
     expect(popups(page)).to_have_count(1)
     expect(popups(page)).to_contain_text("claim A2")
-    assert page.locator("claim-popup").count() == 2  # A1 has two chips
+    assert page.locator("claim-popup").count() == 3  # A1 has two chips of one popup
+
+
+def test_a_chip_that_denies_shows_what_is_so_before_what_is_believed(page):
+    chips(page).nth(3).hover()
+    shown = popups(page)
+    expect(shown).to_have_count(1)
+    said = " ".join(shown.inner_text().split())
+    assert said.startswith("✓ holds") or said.startswith("holds"), said
+    assert "fails" not in said.split("claim A2")[0]
+    assert said.index("In fact") < said.index("The post")
 
 
 def test_the_keyboard_reaches_a_chip_and_escape_closes_its_popup(page):
@@ -181,9 +193,9 @@ def test_axe_finds_nothing_at_a_chip_or_its_popup(browser, small, opened):
 
 def test_paper_has_the_sign_and_the_number(page):
     page.emulate_media(media="print")
-    assert [chip.inner_text() for chip in chips(page).all()] == ["✓ A1", "✗ A2", "✓ A1"]
+    assert [chip.inner_text() for chip in chips(page).all()] == ["✓ A1", "✗ A2", "✓ A1", "✓ A2"]
     page.emulate_media(media="screen")
-    assert [chip.inner_text() for chip in chips(page).all()] == ["✓", "✗", "✓"]
+    assert [chip.inner_text() for chip in chips(page).all()] == ["✓", "✗", "✓", "✓"]
 
 
 def test_search_and_notebook_have_the_sign_without_the_popup(small):
@@ -195,8 +207,9 @@ def test_search_and_notebook_have_the_sign_without_the_popup(small):
         "[✓ A1](https://example.org/proofs/lesson.html#claim-a1), "
     )
     assert cell.startswith(said)
-    assert cell.endswith("/lesson.html#claim-a1).")
+    assert cell.endswith("/lesson.html#claim-a2).")
     [entry] = entries_of_page(f"<article>{body}</article>")
     assert entry[3] == (
-        "The first sentence holds ✓ A1, the next depends ✗ A2, and one is repeated ✓ A1."
+        "The first sentence holds ✓ A1, the next depends ✗ A2, and one is repeated ✓ A1. "
+        "What is so, and not what is believed ✓ A2."
     )

@@ -93,6 +93,22 @@ def masked_sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
     return torch.randn(batch, seq, D_MODEL), tl.padding_mask(lengths, seq) & tl.causal_mask(seq)
 
 
+def sequences_and_memory(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """Decoder input, memory, a causal mask and padding; nothing is left of the first memory."""
+    lengths = torch.arange(batch) % (KV_SEQ + 1)
+    return (
+        torch.randn(batch, seq, D_MODEL),
+        torch.randn(batch, KV_SEQ, D_MODEL),
+        tl.causal_mask(seq),
+        tl.padding_mask(lengths, KV_SEQ),
+    )
+
+
+def source_and_target(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """Tokens of a source and of a target."""
+    return torch.randint(VOCAB_SIZE, (batch, KV_SEQ)), torch.randint(VOCAB_SIZE, (batch, seq))
+
+
 def math_kernel() -> AbstractContextManager[None]:
     """Torch's fused attention has one derivative, and no rule for vmap."""
     return sdpa_kernel(SDPBackend.MATH)
@@ -105,6 +121,10 @@ def small_gpt2() -> nn.Module:
 def small_llama(model_type: str = "llama") -> nn.Module:
     config = tl.LlamaConfig(VOCAB_SIZE, 8, 10, 1, 2, 1, 4, N_POSITIONS, model_type=model_type)
     return tl.Llama(config)
+
+
+def small_transformer() -> nn.Module:
+    return tl.Transformer(tl.TransformerConfig(VOCAB_SIZE, D_MODEL, 1, 2, 4))
 
 
 def half_step(x: Tensor) -> Tensor:
@@ -197,6 +217,21 @@ CASES = [
         smooth_only_in=math_kernel,
     ),
     LayerCase(
+        "TransformerDecoderLayer",
+        lambda: tl.TransformerDecoderLayer(D_MODEL, 2, 4),
+        sequences_and_memory,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
+        compiled="training",
+    ),
+    LayerCase(
+        "PreNormTransformerDecoderLayer",
+        lambda: tl.PreNormTransformerDecoderLayer(D_MODEL, 2, 4),
+        sequences_and_memory,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
+    ),
+    LayerCase(
         "FeedForward",
         lambda: tl.FeedForward(D_MODEL, 4),
         sequences,
@@ -226,6 +261,13 @@ CASES = [
         random_in_training=True,
         smooth_only_in=math_kernel,
         max_seq=N_POSITIONS,
+    ),
+    LayerCase(
+        "Transformer",
+        small_transformer,
+        source_and_target,
+        random_in_training=True,
+        smooth_only_in=math_kernel,
     ),
     LayerCase("Llama", small_llama, tokens, smooth_only_in=math_kernel, max_seq=N_POSITIONS),
     LayerCase(

@@ -20,6 +20,8 @@ LAYERS = {
     tl.PositionwiseFeedForward: (6, 4),
     tl.TransformerEncoderLayer: (6, 2, 4),
     tl.PreNormTransformerEncoderLayer: (6, 2, 4),
+    tl.TransformerDecoderLayer: (6, 2, 4),
+    tl.PreNormTransformerDecoderLayer: (6, 2, 4),
     tl.FeedForward: (6, 4),
     tl.CausalSelfAttention: (6, 2),
     tl.GPT2Block: (6, 2),
@@ -33,8 +35,12 @@ WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG = {
     tl.Dropout,
     tl.GPT2,
     tl.GPT2ForInference,
+    tl.LlamaForInference,
     tl.Llama,
     tl.RotaryPositions,
+    tl.Transformer,
+    tl.TransformerDecoder,
+    tl.TransformerEncoder,
 }
 
 over_all_layers = pytest.mark.parametrize(

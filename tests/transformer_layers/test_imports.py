@@ -9,6 +9,7 @@ import transformer_layers
 
 LATER = {
     "GPT2ForInference": "torch.ao.nn.quantized.dynamic",
+    "LlamaForInference": "torch.ao.nn.quantized.dynamic",
     "InferenceError": "torch.ao.nn.quantized.dynamic",
     "ready_for_inference": "torch.ao.nn.quantized.dynamic",
     "Tokenizer": "tokenizers",

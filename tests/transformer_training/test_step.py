@@ -11,6 +11,7 @@ from transformer_layers import GPT2, GPT2Config
 from transformer_training.step import (
     clip_gradients,
     evaluate,
+    inverse_sqrt_rate,
     learning_rate,
     make_optimizer,
     train_step,
@@ -146,6 +147,34 @@ def test_the_learning_rate_rises_in_a_line_and_falls_in_half_a_cosine():
     assert (falls < 0).all()
     assert_close(falls, falls.flip(0))
     assert learning_rate(1, 3, warmup=0, highest=2.0, last=2.0) == 2.0
+
+
+def test_the_papers_rate_rises_in_a_line_and_falls_as_a_root():
+    rates = torch.tensor([inverse_sqrt_rate(step, 512, 4000) for step in range(1, 16_001)])
+    assert_close(rates[:4000], rates[0] * torch.arange(1.0, 4001))
+    assert_close(rates[3999:] / rates[3999], (4000 / torch.arange(4000.0, 16_001)).sqrt())
+    assert_close(rates.max(), torch.tensor((512 * 4000) ** -0.5))
+    assert rates.argmax() == 3999  # step 4,000, since the first is step 1
+    assert inverse_sqrt_rate(1, 512, 1) == 512**-0.5
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [((0, 512, 4000), "step"), ((1, 0, 4000), "d_model"), ((1, 512, 0), "warmup")],
+)
+def test_the_papers_rate_counts_from_one(numbers, said):
+    with pytest.raises(ValueError, match=f"{said} must be .*got 0"):
+        inverse_sqrt_rate(*numbers)
+    with pytest.raises(TypeError, match=said):
+        inverse_sqrt_rate(*(number or 1.5 for number in numbers))
+
+
+def test_epsilon_is_what_adam_adds():
+    layer = nn.Linear(1, 1, bias=False)
+    layer.weight.data.fill_(1.0)
+    optimizer = make_optimizer(layer, lr=0.1, weight_decay=0.0, eps=0.5)
+    train_step(lambda x: (layer(x) * 0.5).sum(), optimizer, [torch.ones(1, 1)], lr=0.1)
+    assert_close(layer.weight.detach(), torch.tensor([[0.95]]))  # half a step: 0.5 / (0.5 + 0.5)
 
 
 @pytest.mark.parametrize("longest", [0.1, 1e9])

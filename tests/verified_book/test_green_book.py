@@ -7,17 +7,7 @@ from importlib import metadata
 import pytest
 
 from tests.verified_book import forks
-from tests.verified_book.books import (
-    Block,
-    Book,
-    Build,
-    Part,
-    Parts,
-    cell,
-    claim,
-    expect,
-    words,
-)
+from tests.verified_book.books import Block, Book, Build, Part, Parts, cell, claim, expect, words
 
 pytestmark = pytest.mark.xdist_group("green book")
 
@@ -128,6 +118,13 @@ def claim_box(text: str, name: str) -> str:
     """A claim's frame with its proof."""
     frames = text.split('<div class="settled')
     (found,) = [frame for frame in frames if f'id="claim-{name.lower()}"' in frame]
+    return found
+
+
+def row_of(build: Build, name: str) -> str:
+    """A claim's row in the index."""
+    index = build.article("index.html")
+    (found,) = [row for row in re.findall(r"<tr.*?</tr>", index, re.DOTALL) if f">{name}<" in row]
     return found
 
 
@@ -298,9 +295,7 @@ def test_the_index_counts_and_lists_every_claim(build: Build):
 
 
 def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build):
-    index = build.article("index.html")
-    row = index[index.index(">Srst<") :]
-    row = row[: row.index("</tr>")]
+    row = row_of(build, "Srst")
     assert r'<span class="math notranslate nohighlight">\(1 + 1\)</span>' in row
     assert '<a class="reference internal" href="deep/two.html#claim-frst"' in row
     assert "one input; largest error 1e-09 , 2e-09 allowed" in words(row)
@@ -308,18 +303,13 @@ def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build
 
 
 def test_the_index_says_what_is_true_instead_of_what_fails(build: Build, kind: str):
-    index = build.article("index.html")
-    row = index[index.index(f">F{kind}<") :]
-    row = words(f"<{row[: row.index('</tr>')]}")
+    row = words(row_of(build, f"F{kind}"))
     assert "fails ✗ It does, said they. In fact: It does not." in row
-    assert index.count("In fact:") == 2
+    assert build.article("index.html").count("In fact:") == 2
 
 
 def test_the_list_of_claims_is_published_as_json(build: Build):
-    versions = {
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "numpy": metadata.version("numpy"),
-    }
+    python = ".".join(map(str, sys.version_info[:3]))
     one_input = {"kind": "input", "number": None}
     claims = {item["id"]: item for item in build.claims}
     assert [item["number"] for item in build.claims] == list(range(1, 11))
@@ -332,7 +322,7 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         "page": "one.html#claim-imd",
         "error": 0.0,
         "tolerance": None,
-        "versions": versions,
+        "versions": {"python": python, "numpy": metadata.version("numpy")},
         "proven": True,
         "stated": None,
         "conditions": [{"name": "with luck", "text": "there is some."}],
@@ -350,33 +340,22 @@ def test_the_list_of_claims_is_published_as_json(build: Build):
         ],
     }
     assert claims["Fmd"]["stated"] == "It does, said they."
-    frst = claims["Frst"]
-    assert (frst["page"], frst["error"], frst["tolerance"]) == (
-        "deep/two.html#claim-frst",
-        0.25,
-        0.1,
-    )
+    frst = [claims["Frst"][name] for name in ("page", "error", "tolerance")]
+    assert frst == ["deep/two.html#claim-frst", 0.25, 0.1]
     assert claims["Srst"]["text"] == "The sum $1 + 1$ is two, see Claim Frst."
     asserted = claims["Prst"]
-    assert (asserted["error"], asserted["measured"]) == (
-        None,
-        ["as expected in one cell"],
-    )
+    assert (asserted["error"], asserted["measured"]) == (None, ["as expected in one cell"])
     assert [each["kind"] for each in asserted["evidence"]] == ["checked"]
 
 
 @pytest.mark.parametrize(("kind", "other"), [("md", "rst"), ("rst", "md")])
 def test_links_in_a_statement_lead_from_the_index_too(build: Build, kind: str, other: str):
-    index = build.article("index.html")
-    row = index[index.index(f">L{kind}<") :]
-    row = row[: row.index("</tr>")]
+    row = row_of(build, f"L{kind}")
     assert f'href="{PAGES[other]}"' in row
     assert f'href="{PAGES[kind]}#equation-equation-{kind}"' in row
     assert 'href="https://example.org"' in row
     assert r"\[a = b\]" in row
-    assert "footnote" not in row
-    assert " id=" not in row
-    assert 'href="#' not in row
+    assert not re.search('footnote| id=|href="#', row)
     text = {item["id"]: item["text"] for item in build.claims}[f"L{kind}"]
     assert text.endswith("$a = b$")
 

@@ -17,14 +17,12 @@
     hidden += visible(byte) ? 0 : 1;
   }
 
-  // The numbers of a text's tokens: the pair of the lowest rank is joined, of equal ones the
-  // leftmost, until no pair has a rank. Half of a surrogate pair is an error.
-  live.encode = function (text, vocabulary, merges) {
-    var numbers = {};
-    vocabulary.forEach(function (token, i) { numbers[token] = i; });
+  // A text's tokens, spelled: the pair of the lowest rank is joined, of equal ones the leftmost,
+  // until no pair has a rank. Half of a surrogate pair is an error.
+  live.tokens = function (text, merges) {
     var ranks = {};
     merges.forEach(function (pair, rank) { ranks[pair[0] + " " + pair[1]] = rank; });
-    var ids = [];
+    var found = [];
     (text.match(piece) || []).forEach(function (part) {
       var tokens = unescape(encodeURIComponent(part)).split("").map(function (character) {
         return characters[character.charCodeAt(0)];
@@ -42,9 +40,16 @@
         if (best < 0) break;
         tokens.splice(best, 2, tokens[best] + tokens[best + 1]);
       }
-      tokens.forEach(function (token) { ids.push(numbers[token]); });
+      found = found.concat(tokens);
     });
-    return ids;
+    return found;
+  };
+
+  // The numbers of a text's tokens.
+  live.encode = function (text, vocabulary, merges) {
+    var numbers = {};
+    vocabulary.forEach(function (token, i) { numbers[token] = i; });
+    return live.tokens(text, merges).map(function (token) { return numbers[token]; });
   };
 
   live.bytes = function (spelled) {

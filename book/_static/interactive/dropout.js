@@ -25,7 +25,7 @@
       while (drawn.length < 1000) drawn.push(draw());
     });
     var names = x.map(function (each) { return written(each, 0); });
-    var bars = figure.bars("What dropout makes of six units", ["unit", "output"], names, -12, 12);
+    var bars = figure.bars("What dropout makes of six features", ["feature", "output"], names, -12, 12);
     figure.draws(function () {
       var total = x.map(function () { return 0; });
       var kept = 0;
@@ -37,8 +37,8 @@
       });
       bars(total.map(function (sum) { return sum / drawn.length; }));
       figure.says(drawn.length === 1
-        ? "Kept: " + kept + " of " + x.length + " units, each times " + written(1 / (1 - p()), 2) + "."
-        : "The mean of a thousand draws: near each unit, and the less so the larger p.");
+        ? "Kept: " + kept + " of " + x.length + " features, each times " + written(1 / (1 - p()), 2) + "."
+        : "The mean of a thousand draws: near each feature, and the less so the larger p.");
     });
   });
 })();

@@ -6,7 +6,7 @@
     var last = data.names.length - 1;
     var word = figure.choice("word", data.words);
     var step = figure.slider("step", {
-      from: 0, to: last, value: last,
+      from: 0, to: last, value: 0,
       says: function (number) { return data.names[number]; },
     });
     var bars = figure.bars("Three features of a word", ["feature", "value"], ["1", "2", "3"], -2, 3);

@@ -8,7 +8,7 @@ VerifiedBook.figure("forward", function (figure) {
   });
   var names = ["", "", "", "", "", ""];
   var looks = figure.bars("How much the last word takes of each word", ["word", "weight"], names, 0, 1);
-  var leans = figure.bars("Score of “is” minus score of “are”", ["after", "difference"], data.stops, -11, 11);
+  var leans = figure.bars("Score of “is” minus score of “are”", ["after", "difference"], data.stops, -12, 12);
   figure.draws(function () {
     var sentence = data.sentences[choices.reduce(function (place, choice, i) {
       return place * data.choices[i].length + choice();

@@ -16,12 +16,14 @@
     var second = figure.choice("second noun", data.nouns, data.nouns.length - 1);
     var names = data.features.map(function (i) { return "feature " + i; });
     var open = figure.bars("How open each hidden feature is", ["feature", "open"], names, -1, 4);
-    var adds = figure.bars("What it adds to the score of “are” over “is”", ["feature", "adds"], names, -8, 3);
+    var adds = figure.bars("What it adds to the lead of “are” over “is”", ["feature", "adds"],
+      names.concat("the others"), -10, 10);
     figure.draws(function () {
       var at = (first() * data.joints.length + joint()) * data.nouns.length + second();
       var lead = data.lead[at];
       open(data.opened[at]);
-      adds(live.written(data.opened[at], data.says));
+      var six = live.written(data.opened[at], data.says[at]);
+      adds(six.concat(six.reduce(function (left, each) { return left - each; }, lead)));
       figure.says("the " + data.nouns[first()] + " " + data.joints[joint()] + " the "
         + data.nouns[second()] + " here: the model says “" + (lead > 0 ? "are" : "is")
         + "”, by " + written(Math.abs(lead), 1) + ".");

@@ -35,14 +35,28 @@
       says: function (number) { return written(number, 1); },
     });
     var times = figure.slider("sub-layers", { from: 1, to: 6, value: 1 });
-    var names = x.map(function (each) { return written(each, 0); });
-    var bars = figure.bars("A token of four features", ["before", "after"], names, -25, 30);
+    var heads = ["feature", "value"];
+    var features = x.map(function (each, i) { return String(i + 1); });
+    var before = figure.bars("The token", heads, features, -1, 1);
+    var after = figure.bars("What becomes of the token", heads, features, -1, 1);
+    function mean(x) { return x.reduce(function (sum, each) { return sum + each; }, 0) / x.length; }
+    function size(x) {
+      var middle = mean(x);
+      return Math.sqrt(mean(x.map(function (each) { return Math.pow(each - middle, 2); })));
+    }
+    // Both tables have one scale, which grows with what it must hold.
+    function draw(bars, x, widest) {
+      bars(x.map(function (each) { return each / widest; }),
+        x.map(function (each) { return written(each, 2); }));
+    }
     figure.draws(function () {
       var y = live.placed(x, order(), factor(), times());
-      var mean = y.reduce(function (sum, each) { return sum + each; }, 0) / y.length;
-      var size = Math.sqrt(y.reduce(function (sum, each) { return sum + Math.pow(each - mean, 2); }, 0) / y.length);
-      bars(y);
-      figure.says("Standard deviation: " + written(size, 2) + ". Mean: " + written(mean, 2) + ".");
+      var widest = Math.max.apply(null, x.concat(y).map(Math.abs)) > 5 ? 30 : 5;
+      draw(before, x, widest);
+      draw(after, y, widest);
+      figure.says("Standard deviation: " + written(size(x), 2) + ", then " + written(size(y), 2)
+        + ". Mean: " + written(mean(x), 2) + ", then " + written(mean(y), 2)
+        + ". The widest bars would be −" + widest + " and " + widest + ".");
     });
   });
 })();

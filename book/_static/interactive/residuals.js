@@ -10,7 +10,7 @@
     figure.draws(function () {
       var l = depth();
       bars([data.kept[l], data.plain[l]], [written(data.kept[l], 3), written(data.plain[l], 3)]);
-      figure.says("Above " + l + " blocks: " + written(data.kept[l], 3) + " with, "
+      figure.says("After " + l + (l === 1 ? " block: " : " blocks: ") + written(data.kept[l], 3) + " with, "
         + written(data.plain[l], 3) + " without.");
     });
   });

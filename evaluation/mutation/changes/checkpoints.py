@@ -380,7 +380,7 @@ _CHECKPOINT = (
         "require_weights",
         "Path(folder).mkdir(exist_ok=True)\n    require_weights",
     ),
-    _write_checkpoint("keys without the prefix", "codec.prefix + ", ""),
+    _write_checkpoint("keys without the prefix", "codec.stored_as(key)", "key"),
     _write_checkpoint("no format named", '"format": "pt", ', ""),
     _write_checkpoint("no config in the weights", ", CONFIG: text", ""),
     _write_checkpoint(

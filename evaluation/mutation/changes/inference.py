@@ -1,4 +1,4 @@
-"""Lines that make a model ready for inference and are wrong, for `test_inference.py`.
+"""Lines that make a model ready for inference and are wrong, for the tests of inference.
 
 Each has the tests that are about it, since a model is made ready in nearly all: all of them, with
 every change, would take six minutes.
@@ -19,20 +19,19 @@ _quantized_product_init = Function(
     "inference/products:QuantizedProduct.__init__", "float16 or sample or quantize"
 )
 _in_int8 = Function("inference/products:_in_int8", "int8_rounds or zeros_in_int8")
-_body_init = Function(
-    "models/gpt2/inference/model:_Body.__init__", "those_of_the_model or any_floating"
+_copied = Function("models/inference:copied", "those_of_the_model or any_floating")
+_head = Function("models/inference:ModelForInference.logits", "onednn")
+_parts = Function("models/gpt2/inference/model:GPT2ForInference._parts", "every_product")
+_for_inference_init = Function(
+    "models/inference:ModelForInference.__init__", "the_error or changed"
 )
-_body_logits = Function("models/gpt2/inference/model:_Body.logits", "onednn")
-_gpt2_for_inference_init = Function(
-    "models/gpt2/inference/model:GPT2ForInference.__init__", "the_error or changed"
-)
-_last_hidden_state = Function("models/gpt2/inference/model:_Body.last_hidden_state", "onednn")
+_last_hidden_state = Function("models/inference:ModelForInference.last_hidden_state", "onednn")
 _without_onednn = Function("inference/kernels:_without_onednn", "onednn")
-_logits = Function("models/gpt2/inference/model:_logits", "the_error")
-_random_ids = Function("models/gpt2/inference/model:_random_ids", "the_error")
-_error = Function("models/gpt2/inference/model:_error", "the_error")
-_inference_error_repr = Function("models/gpt2/inference/model:InferenceError.__repr__", "the_error")
-_require_ready_to_be = Function("models/gpt2/inference/model:_require_ready_to_be", "errors_of")
+_logits = Function("models/inference:_logits", "the_error")
+_random_ids = Function("models/inference:_random_ids", "the_error")
+_error = Function("models/inference:_error", "the_error")
+_inference_error_repr = Function("models/inference:InferenceError.__repr__", "the_error")
+_require_ready_to_be = Function("models/inference:_require_ready_to_be", "errors_of")
 
 INFERENCE = (
     # Attention in blocks
@@ -56,28 +55,29 @@ INFERENCE = (
     ),
     # Products
     _float32_product_init("one slice for any number of threads", "torch.get_num_threads()", "1"),
-    _float32_product_init("width must be divided by the slices", "-out_features % slices", "0"),
+    _float32_product_init("width must be divided by the slices", "-out_features % threads", "0"),
     _float32_product(
         "padding left in the result",
         "[:out_features].view(*x.shape[:-1], out_features)",
         ".view(*x.shape[:-1], -1)",
     ),
-    _float32_product_init(
+    Change(
+        "inference/choices:cut",
         "slices dealt out one by one",
         "(slices, -1)).transpose(0, 1)",
         "(-1, slices)).movedim(-1, 0)",
+        select="slices",
     ),
-    _float32_product_init("no bias for a single position", "bias,", "0 * bias,"),
+    _float32_product_init("no bias for a single position", "pad(bias,", "pad(0 * bias,"),
     _float32_product(
         "one position of each sequence taken for one of all",
         "numel() == in_features",
         "ndim > 1 and x.shape[-2] == 1",
-        select="those_of_the_model and float32",
     ),
     _float32_product_init(
         "oneDNN taken for granted",
-        "torch.backends.mkldnn.is_available()",
-        "slices",
+        "onednn_is_faster(threads)",
+        "threads",
         select="without_onednn",
     ),
     _float32_product_reduce("packed weight in a copy", "__reduce__", "_reduce"),
@@ -117,40 +117,33 @@ INFERENCE = (
         select="with_a_cache or zeros_in_int8 or every_product",
     ),
     # The model
-    _body_init(
+    _copied(
         "float32 between products in bfloat16",
         "bfloat16 if dtype == torch.bfloat16 else torch.",
         "",
     ),
-    _body_init("weights of the model itself", ", copy=True", "", select="changed or changes"),
-    _body_init("parameters as they are", "to(kept, copy=True)", "clone()"),
-    _body_init(
-        "products of the first block replaced", ", Conv1D", "[:1], Conv1D", select="every_product"
-    ),
-    _body_init(
+    _copied("weights of the model itself", ", copy=True", "", select="changed or changes"),
+    _copied("parameters as they are", "to(kept, copy=True)", "clone()"),
+    _parts("products of the first block replaced", "body.h, Conv1D", "body.h[:1], Conv1D"),
+    _parts(
         "products of the attention replaced",
-        "self.h, Conv1D",
-        "nn.ModuleList(block.attn for block in self.h), Conv1D",
-        select="every_product",
+        "body.h, Conv1D",
+        "torch.nn.ModuleList(block.attn for block in body.h), Conv1D",
     ),
-    _body_init(
-        "attention in blocks for every dtype", " == torch.bfloat16:", ":", select="blocks_are"
-    ),
-    _body_init(
+    _parts("attention in blocks for every dtype", " == torch.bfloat16:", ":", select="blocks_are"),
+    _parts(
         "attention in blocks for no dtype",
         "dtype == torch.bfloat16:",
         "not dtype:",
         select="blocks_are",
     ),
-    _body_logits("head of the embedding as it is", "self.head", "super().logits"),
-    _body_init(
-        "gradients", "        self.requires_grad_(False)\n", "", select="evaluation or generates"
+    _head("head of the embedding as it is", "self.head", "self.body.logits"),
+    _for_inference_init(
+        "gradients", ".requires_grad_(False)", "", select="evaluation or generates"
     ),
-    _gpt2_for_inference_init(
-        "training mode", "        self.eval()\n", "", select="evaluation or generates"
-    ),
+    _for_inference_init("training mode", "self.eval().", "self.", select="evaluation or generates"),
     Change(
-        "models/gpt2/inference/model:GPT2ForInference.save_pretrained",
+        "models/inference:ModelForInference.save_pretrained",
         "saved all the same",
         "raise TypeError",
         "return super().save_pretrained(folder)\n        raise TypeError",
@@ -158,9 +151,11 @@ INFERENCE = (
     ),
     # Kernels
     _last_hidden_state(
-        "oneDNN on in the blocks", "kernels(self.wte.weight.dtype, ids.numel())", "nullcontext()"
+        "oneDNN on in the blocks",
+        "kernels(next(self.body.parameters()).dtype, ids.numel())",
+        "nullcontext()",
     ),
-    _body_logits(
+    _head(
         "oneDNN on in the head",
         "kernels(hidden_state.dtype, hidden_state.shape[:-1].numel())",
         "nullcontext()",
@@ -190,18 +185,18 @@ INFERENCE = (
         ":\n        if _without >=",
     ),
     # The error
-    _gpt2_for_inference_init("measured with dropout", "evaluating", "torch.no_grad(), nullcontext"),
-    _gpt2_for_inference_init(
+    _for_inference_init("measured with dropout", "evaluating", "torch.no_grad(), nullcontext"),
+    _for_inference_init(
         "the model left in evaluation",
         "evaluating(model)",
         "torch.no_grad(), nullcontext(model.eval())",
     ),
-    _gpt2_for_inference_init(
+    _for_inference_init(
         "measured on other tokens", "else ids", "or ids.ndim == 2 else ids", select="the_error"
     ),
     _logits("no single positions measured", "max(seq - SINGLE_POSITIONS, 0)", "seq"),
     Change(
-        "models/gpt2/inference/model:SINGLE_POSITIONS",
+        "models/inference:SINGLE_POSITIONS",
         "single positions for all",
         "SINGLE_POSITIONS = 8",
         "SINGLE_POSITIONS = 2**31",
@@ -214,10 +209,10 @@ INFERENCE = (
     ),
     _random_ids(
         "all positions of a large model measured",
-        "min(config.n_positions, 128)",
-        "config.n_positions",
+        "min(model.max_seq, 128)",
+        "model.max_seq",
     ),
-    _random_ids("more positions than a small model has", "min(config.n_positions, 128)", "128"),
+    _random_ids("more positions than a small model has", "min(model.max_seq, 128)", "128"),
     _error("spread of 0", ".clamp(min=smallest)", ""),
     _error("largest error upwards", "abs().", ""),
     _error("mean error for the root mean square", "square().mean().sqrt", "abs().mean"),
@@ -239,16 +234,22 @@ INFERENCE = (
         select="nan",
     ),
     Change(
-        "models/gpt2/inference/model:GPT2ForInference.from_pretrained",
+        "models/inference:ModelForInference.from_pretrained",
         "loaded in another dtype",
         "dtype, ",
         "ids=",
         select="checkpoint",
     ),
     # Errors
-    _require_ready_to_be("made ready twice", "isinstance(model, GPT2ForInference)", "not model"),
+    Change(
+        "models/inference:refuse_ready",
+        "made ready twice",
+        "isinstance(model, ModelForInference)",
+        "not model",
+        select="errors_of",
+    ),
     _require_ready_to_be("any dtype", "dtype not in PRODUCTS", "not dtype"),
     _require_ready_to_be("partly on the CPU", 'devices != ["cpu"]', '"cpu" not in devices'),
-    _gpt2_for_inference_init("one axis", "ndim != 2 or ids.numel", "numel", select="errors_of"),
-    _gpt2_for_inference_init("no position", "2 or ids.numel() == 0", "2", select="errors_of"),
+    _for_inference_init("one axis", "ndim != 2 or ids.numel", "numel", select="errors_of"),
+    _for_inference_init("no position", "2 or ids.numel() == 0", "2", select="errors_of"),
 )

@@ -285,8 +285,8 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         Change(
             "attention/masks:padding_mask",
             "lengths not looked at",
-            "(lengths < 0) | (lengths > seq)",
-            "lengths < 0",
+            "(wide < 0) | (wide > seq)",
+            "wide < 0",
         ),
     ),
     "attention/multi_head": (
@@ -378,8 +378,8 @@ LAYERS: dict[str, tuple[Change, ...]] = {
         Change(
             "feed_forward/positionwise:PositionwiseFeedForward.forward",
             "projected by its weights",
-            "self.linear2(self.linear1(x).relu())",
-            "(x @ self.linear1.weight.T + self.linear1.bias).relu() @ "
+            "self.linear2(self.activation(self.linear1(x)))",
+            "self.activation(x @ self.linear1.weight.T + self.linear1.bias) @ "
             "self.linear2.weight.T + self.linear2.bias",
         ),
         _batch_norm1d("eps outside the root", "torch.sqrt(var", "(torch.sqrt(var)"),

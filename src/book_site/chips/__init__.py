@@ -18,7 +18,7 @@ from verified_book.claims.chips import claim_chip
 from verified_book.claims.claim import Claim
 from verified_book.claims.domain import claims_domain
 from verified_book.claims.measurements import in_words, lines
-from verified_book.claims.tables import copied, said, verdict
+from verified_book.claims.tables import STATES, copied, said, verdict
 from verified_book.static_files import offer_static_files
 
 
@@ -35,22 +35,29 @@ class AddPopups(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         """Adds them to a page that is about to be written."""
         claims = {claim.id: claim for claim in claims_domain(self.env).all_claims()}
-        shown: dict[str, Claim] = {}
+        shown: dict[str, claim_popup] = {}
         for chip in self.document.findall(claim_chip):
-            claim = shown[chip["claim"]] = claims[chip["claim"]]
-            chip["aria"]["aria-describedby"] = f"chip-{claim.anchor}"
+            claim, denied = claims[chip["claim"]], chip["denied"]
+            name = f"chip-{claim.anchor}" + "-denied" * denied
+            chip["aria"]["aria-describedby"] = name
             del chip["reftitle"]  # which would be shown beside the popup
-        self.document += [self._popup(claim) for claim in shown.values()]
+            shown[name] = shown.get(name) or self._popup(claim, denied, name)
+        self.document += list(shown.values())
 
-    def _popup(self, claim: Claim) -> claim_popup:
+    def _popup(self, claim: Claim, denied: bool, name: str) -> claim_popup:
         docname = self.env.docname
         to = (docname, claim.page, claim.anchor)
         link = make_refnode(self.app.builder, *to, nodes.inline("", claim.title))
-        head = nodes.paragraph("", "", verdict(claim), nodes.Text(" "), link)
+        sentences = said(claim, docname)
+        sign = verdict(claim)
+        if denied:  # the sentence before the chip is what is so; what is believed comes behind it
+            sentences = sentences[1:] + sentences[:1]
+            sign = nodes.inline("", STATES["holds"], classes=["claim-verdict", "claim-holds"])
+        head = nodes.paragraph("", "", sign, nodes.Text(" "), link)
         more = copied(claim.condition_nodes, docname)
-        more["ids"] = [f"chip-{claim.anchor}"]
+        more["ids"] = [name]
         more += in_words(lines(claim)[0], classes=["claim-evidence"])
-        return claim_popup("", head, *said(claim, docname), more)
+        return claim_popup("", head, *sentences, more)
 
 
 def open_popup(self: HTML5Translator, node: claim_popup) -> None:

@@ -30,7 +30,7 @@ from verified_book.claims.domain import ClaimsDomain, claims_domain
 from verified_book.claims.tables import copied, make_table, verdict
 from verified_book.directives import CheckedDirective
 from verified_book.outputs.pages import Report
-from verified_book.records import Failure, record_of
+from verified_book.records import Failure, follow_pages, record_of
 from verified_book.static_files import offer_static_files
 
 _LINE = re.compile(r"(?P<claim>[^\s:]+):\s+(?P<text>\S.*)")
@@ -169,17 +169,6 @@ def report(app: Sphinx, env: BuildEnvironment, found: Report) -> None:
         found.failures += contradictions(lines, claims_domain(env).all_claims())
 
 
-def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Forgets a page that will be read again or has gone."""
-    lines_of(env).pop(docname, None)
-
-
-def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    """Takes over what a parallel reader has learned."""
-    theirs = lines_of(other)
-    lines_of(env).update({name: theirs[name] for name in docnames if name in theirs})
-
-
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Registers the directive by both of its names."""
     app.setup_extension("verified_book.claims")
@@ -188,8 +177,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive_to_domain(ClaimsDomain.name, "note-lines", NoteLinesDirective)
     app.add_post_transform(FillNoteLines)
     app.connect("verified-book-report", report)
-    app.connect("env-purge-doc", purge)
-    app.connect("env-merge-info", merge)
+    follow_pages(app, lines_of)
     offer_static_files(app, __file__)
     app.add_css_file("book_site_note_lines.css")
     return {

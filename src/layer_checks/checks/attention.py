@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -10,9 +11,11 @@ from torch.nn import functional
 
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.evidence.gradients import same_gradients
+from layer_checks.kit.arguments import SYNONYMS
 from layer_checks.kit.candidates import outputs_and_gradients, randn64, refused, rounded_once, same
 from layer_checks.kit.definitions import Candidate, Family, Layer
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.dropping import independent
+from layer_checks.kit.probes import DROPPED, Probing, probe
 
 # The weights for a query, a key and a mask, whatever form the candidate has.
 Call: TypeAlias = Callable[[Tensor, Tensor, Tensor | None], Tensor]
@@ -87,7 +90,7 @@ scaled_dot_product_attention = Layer(
     "scaled_dot_product_attention(query, key, value, mask=None, dropout_p=0.0)",
     example=_example,
     probe=_probe,
-    synonyms={"dropout_p": "dropout p dropout_rate dropout_prob".split()},
+    synonyms={"dropout_p": {"dropout"} | SYNONYMS["dropout"]},
 )
 both = Family(
     {
@@ -223,15 +226,16 @@ def gradients(candidate: Candidate) -> Evidence:
 
 
 @scaled_dot_product_attention.check(
-    "With dropout_p = 0.25 each weight is 0 with probability 0.25, or divided by 0.75."
+    "With dropout_p = 0.25 each weight is 0 by itself, with probability 0.25, or divided by 0.75."
 )
 def dropout(candidate: Candidate) -> Evidence:
-    query = torch.zeros(40, 50, 6)
+    query = torch.zeros(8, 5, 50, 6)
     weights = candidate(query, query, _identity(query), dropout_p=0.25)
     kept = (weights != 0).double()
     # The share of 100,000 draws is known to 0.0014, that of one row of 50 to 0.06.
     equivalent(kept.mean(), 0.75, atol=0.007)
     equivalent(kept.mean(dim=-1).var(), 0.25 * 0.75 / 50, atol=1e-3)
+    independent(weights == 0, 0.25)
     return equivalent(weights[weights != 0], 0.02 / 0.75, atol=1e-7)
 
 
@@ -250,9 +254,39 @@ def _weight_inputs(batch: int, seq: int) -> tuple[Tensor, Tensor, Tensor]:
     return randn64(batch, 3, seq, 6), randn64(batch, 3, keys, 6), mask
 
 
+def _many(seq: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Many queries; and many keys, of which the last 20 are padding."""
+    yield _weight_inputs(1, seq)
+    mask = torch.arange(seq).expand(4, -1) < seq - 20
+    yield randn64(1, 3, 4, 6), randn64(1, 3, seq, 6), mask
+
+
+def _with_values(query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+    return query, key, randn64(*key.shape[:-1], 3), mask
+
+
+def _wide_inputs(d_k: int) -> tuple[Tensor, Tensor]:
+    return randn64(1, 3, 4, d_k), randn64(1, 3, 5, d_k)
+
+
+def _masked_weight_inputs(batch: int, seq: int, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A mask of three axes is one for each sequence, shared by its heads."""
+    by_head = mask if mask.ndim == 2 else mask[:, None]
+    return randn64(batch, 3, seq, 6), randn64(batch, 3, seq, 6), by_head
+
+
 def _attention_inputs(batch: int, seq: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     query, key, mask = _weight_inputs(batch, seq)
     return query, key, randn64(batch, 3, key.shape[-2], 7), mask
+
+
+def _masked_attention_inputs(batch: int, seq: int, mask: Tensor) -> tuple[Tensor, ...]:
+    query, key, by_head = _masked_weight_inputs(batch, seq, mask)
+    return query, key, randn64(batch, 3, seq, 7), by_head
+
+
+def _dropping(candidate: Candidate) -> tuple[Call, tuple[Tensor, ...]]:
+    return partial(candidate, dropout_p=DROPPED), _attention_inputs(2, 4)
 
 
 def _narrow_inputs() -> tuple[Tensor, Tensor]:
@@ -265,6 +299,9 @@ probe(
         pair=lambda candidate: (candidate, _oracle),
         inputs=_weight_inputs,
         narrow=lambda candidate: (candidate, _oracle, _narrow_inputs()),
+        wide=lambda candidate, size: (candidate, _oracle, _wide_inputs(size)),
+        large=lambda candidate, seq: ((candidate, _oracle, each) for each in _many(seq)),
+        masked=_masked_weight_inputs,
     ),
 )
 probe(
@@ -280,6 +317,17 @@ probe(
         drawn=lambda candidate: [
             candidate(*(x.float() for x in _attention_inputs(2, 4)[:3]), dropout_p=0.5)
         ],
+        wide=lambda candidate, size: (
+            candidate,
+            functional.scaled_dot_product_attention,
+            (*_wide_inputs(size), randn64(1, 3, 5, size)),
+        ),
+        large=lambda candidate, seq: (
+            (candidate, functional.scaled_dot_product_attention, _with_values(*each))
+            for each in _many(seq)
+        ),
+        masked=_masked_attention_inputs,
+        dropping=_dropping,
         defaults={"dropout_p": 0.0},
         bare=lambda: _attention_inputs(2, 4)[:3],
     ),

@@ -9,6 +9,7 @@ from torch.nn import functional
 
 import transformer_layers
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
+from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import (
     built,
     has_parameters,
@@ -51,8 +52,20 @@ def _trained(candidate: Candidate, **options: Any) -> tuple[nn.Module, nn.BatchN
     return ours, theirs
 
 
+def _averaging(candidate: Candidate) -> tuple[nn.Module, nn.BatchNorm1d]:
+    """With momentum=None, after three batches.
+
+    Raises:
+        CannotTakeError: If it needs a number.
+    """
+    try:
+        return _trained(candidate, momentum=None)
+    except (TypeError, ValueError) as error:
+        raise CannotTakeError("it takes no momentum=None", "momentum") from error
+
+
 def _example(candidate: Candidate) -> object:
-    return built(candidate, 5), built(candidate, 5, eps=0.1), built(candidate, 5, momentum=None)
+    return built(candidate, 5), built(candidate, 5, eps=0.1)
 
 
 def _probe(candidate: Candidate) -> Iterator[Tensor]:
@@ -60,7 +73,7 @@ def _probe(candidate: Candidate) -> Iterator[Tensor]:
     ours, theirs = _trained(candidate, eps=0.1)
     yield from outputs_and_gradients(ours, weights_of(theirs), x)
     yield ours.eval()(y).detach()
-    averaging, _ = _trained(candidate, momentum=None)
+    averaging, _ = _averaging(candidate)
     yield averaging.eval()(y).detach()
 
 
@@ -70,9 +83,38 @@ def _values(candidate: Candidate, *axes: int) -> Evidence:
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
 
-def _buffer(candidate: Candidate, name: str, **options: Any) -> Evidence:
-    ours, theirs = _trained(candidate, **options)
-    return equivalent(ours.get_buffer(name), theirs.get_buffer(name), atol=1e-12)
+def _names_of_averages(candidate: Candidate) -> dict[str, str]:
+    """What the running mean and the running variance are called, by torch's names.
+
+    By their own names, or else by what a batch does to them whose mean is far from 0 and whose
+    values hardly deviate: of two buffers, that of the mean moves far, that of the variance little.
+
+    Raises:
+        CannotTakeError: If that does not tell them.
+    """
+    layer = built(candidate, 5).double().train()
+    before = {name: each.clone() for name, each in layer.named_buffers() if each.shape == (5,)}
+    if before.keys() >= {"running_mean", "running_var"}:
+        return {name: name for name in ("running_mean", "running_var")}
+    layer(1e4 + 1e-3 * _batch(4, 5))
+    moved = {
+        name: float((each - before[name]).abs().min())
+        for name, each in layer.named_buffers()
+        if name in before
+    }
+    order = sorted((name for name in moved if moved[name] > 0), key=lambda name: -moved[name])
+    if len(order) != 2 or not moved[order[0]] > 10 * moved[order[1]]:
+        raise CannotTakeError("it is not known which of its buffers are the running averages")
+    return dict(zip(("running_mean", "running_var"), order, strict=True))
+
+
+def _same_average(candidate: Candidate, ours: nn.Module, theirs: nn.Module, name: str) -> Evidence:
+    own = _names_of_averages(candidate)[name]
+    return equivalent(ours.get_buffer(own), theirs.get_buffer(name), atol=1e-12)
+
+
+def _buffer(candidate: Candidate, name: str) -> Evidence:
+    return _same_average(candidate, *_trained(candidate), name)
 
 
 batch_norm_1d = Layer(
@@ -155,12 +197,26 @@ def running_variance(candidate: Candidate) -> Evidence:
     name="momentum=None",
 )
 def momentum_none(candidate: Candidate) -> Evidence:
-    ours, theirs = _trained(candidate, momentum=None)
-    equivalent(ours.get_buffer("num_batches_tracked"), theirs.get_buffer("num_batches_tracked"))
-    equivalent(ours.get_buffer("running_var"), theirs.get_buffer("running_var"), atol=1e-12)
-    return equivalent(
-        ours.get_buffer("running_mean"), theirs.get_buffer("running_mean"), atol=1e-12
-    )
+    ours, theirs = _averaging(candidate)
+    count = "num_batches_tracked"
+    if count in dict(ours.named_buffers()) or "running_mean" in dict(ours.named_buffers()):
+        equivalent(ours.get_buffer(count), theirs.get_buffer(count))
+    _same_average(candidate, ours, theirs, "running_var")
+    return _same_average(candidate, ours, theirs, "running_mean")
+
+
+@batch_norm_1d.check(
+    "With momentum=None, another one that takes its state dict goes on with its averages and its "
+    "number of batches."
+)
+def averages_go_on(candidate: Candidate) -> Evidence:
+    ours, theirs = _averaging(candidate)
+    another, _ = _pair(candidate, momentum=None)
+    another.load_state_dict(ours.state_dict())
+    x, y = _batch(4, 5), _batch(4, 5)
+    for layer in (another, theirs):
+        layer.train()(x)
+    return equivalent(another.eval()(y), theirs.eval()(y), atol=1e-12)
 
 
 @batch_norm_1d.check("In evaluation one batch does not change what the next one gives.")
@@ -247,9 +303,11 @@ def large_running_variance(candidate: Candidate) -> Evidence:
     kind="start",
 )
 def initial_values(candidate: Candidate) -> Evidence:
-    layer = built(candidate, 5)
+    layer, own = built(candidate, 5), _names_of_averages(candidate)
     for name, expected in nn.BatchNorm1d(5).named_buffers():
-        equivalent(layer.get_buffer(name), expected, atol=0.0)
+        known = own.get(name, name)
+        if known in dict(layer.named_buffers()) or own["running_mean"] == "running_mean":
+            equivalent(layer.get_buffer(known), expected, atol=0.0)
     return starts_as(layer, transformer_layers.BatchNorm1d(5))
 
 
@@ -268,5 +326,6 @@ probe(
         inputs=lambda batch, seq: (_batch(batch, 5, seq),),
         sizes=(5,),
         narrow=lambda candidate: (*_pair_of_width(candidate, 1), (_batch(4, 1),)),
+        wide=lambda candidate, size: (*_pair_of_width(candidate, size), (_batch(4, size),)),
     ),
 )

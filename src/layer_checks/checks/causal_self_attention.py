@@ -17,7 +17,13 @@ from layer_checks.kit.candidates import (
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate, Layer, Layout
-from layer_checks.kit.dropping import elements_dropped, one_of, parts_dropped, seen_in_training
+from layer_checks.kit.dropping import (
+    elements_dropped,
+    independent,
+    one_of,
+    parts_dropped,
+    seen_in_training,
+)
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import (
     agreeing_gradients,
@@ -25,7 +31,7 @@ from layer_checks.kit.oracles import (
     sequences,
     with_weights_of,
 )
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.probes import DROPPED, Probing, Stepping, probe
 from layer_checks.kit.weight_maps import same_names
 from transformer_layers import KeyValueCache
 
@@ -218,11 +224,12 @@ def evaluation(candidate: Candidate) -> Evidence:
     return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
 
-@causal_self_attention.check("In training a share of the result is 0.")
+@causal_self_attention.check("In training a share of the result is 0, each element by itself.")
 def dropped_result(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate, dropout=0.25)
-    dropped = (ours(sequences(_D_MODEL, batch=50, seq=4)) == 0).double().mean()
-    return equivalent(dropped, 0.25, atol=0.05)  # six standard deviations
+    dropped = ours(sequences(_D_MODEL, batch=50, seq=4)) == 0
+    independent(dropped, 0.25)
+    return equivalent(dropped.double().mean(), 0.25, atol=0.05)  # six standard deviations
 
 
 @causal_self_attention.check("In training weights are dropped too.")
@@ -286,6 +293,18 @@ def _drawn(candidate: Candidate) -> list[Tensor]:
     return [*weights_of(layer).values(), layer(sequences(_D_MODEL).float())]
 
 
+def stepping(ours: nn.Module, theirs: nn.Module, d_model: int, num_heads: int) -> Stepping:
+    """How what takes one cache goes on."""
+    return Stepping(
+        step=lambda part, cache: ours(part, cache=cache),
+        whole=theirs,
+        cache=lambda seq: KeyValueCache(
+            2, num_heads, seq, d_model // num_heads, dtype=torch.float64
+        ),
+        inputs=lambda seq: sequences(d_model, seq=seq),
+    )
+
+
 def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
     theirs = TorchCausalSelfAttention(1, 1)
     return with_weights_of(theirs, candidate, 1, 1, dropout=0.0), theirs, (sequences(1),)
@@ -300,6 +319,8 @@ probe(
         defaults={"dropout": 0.1},
         narrow=_narrow,
         drawn=_drawn,
+        dropping=lambda candidate: (_pair(candidate, DROPPED)[0], (sequences(_D_MODEL),)),
+        stepping=lambda candidate, seq: stepping(*_pair(candidate), _D_MODEL, _NUM_HEADS),
         makes=lambda candidate: (
             built(candidate, _D_MODEL, _NUM_HEADS),
             (sequences(_D_MODEL).float(),),

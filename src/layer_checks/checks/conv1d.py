@@ -10,6 +10,7 @@ from layer_checks.evidence.evidence import Evidence, equivalent
 from layer_checks.kit.candidates import (
     built,
     has_parameters,
+    of_three_axes_alone,
     outputs_and_gradients,
     randn64,
     same,
@@ -141,7 +142,8 @@ def not_contiguous(candidate: Candidate) -> Evidence:
 def leading_axes(candidate: Candidate) -> Evidence:
     layer = built(candidate, 5, 5)
     shapes = [(5,), (4, 5), (2, 1, 3, 5), (0, 3, 5)]
-    found = [tuple(layer(torch.randn(shape)).shape) for shape in shapes]
+    with of_three_axes_alone(layer):
+        found = [tuple(layer(torch.randn(shape)).shape) for shape in shapes]
     return same(found, shapes)
 
 
@@ -152,6 +154,7 @@ probe(
         inputs=lambda batch, seq: (randn64(batch, seq, 5),),
         sizes=(5, 7),
         narrow=lambda candidate: (*_pair(candidate, 1, 1), (randn64(2, 3, 1),)),
+        wide=lambda candidate, size: (*_pair(candidate, size, 3), (randn64(2, 3, size),)),
         drawn=lambda candidate: list(weights_of(built(candidate, 5, 7)).values()),
     ),
 )

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.kit.candidates import built, same
 from layer_checks.kit.definitions import Candidate, Family, Layer
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.dropping import independent
+from layer_checks.kit.probes import DROPPED, Probing, probe
 
 # A function of x, p and whether it trains, whatever form the candidate has.
 Call: TypeAlias = Callable[[Tensor, float, bool], Tensor]
@@ -83,8 +84,11 @@ def kept_values(call: Call) -> Evidence:
     return equivalent(y[y != 0], x[y != 0] / 0.7, atol=1e-15)
 
 
-@both.check("Elements are dropped independently, along rows and along columns.")
+@both.check(
+    "Elements are dropped independently, along rows and columns, and along each of four axes."
+)
 def each_element_by_itself(call: Call) -> Evidence:
+    independent(call(torch.ones(5, 6, 7, 8), 0.5, True) == 0, 0.5)
     kept = (call(torch.ones(500, 16), 0.5, True) != 0).double()
     # Of independent draws, the mean of 16 has a variance of 1/64; 500 of them know it to 6 %.
     return equivalent(torch.stack([kept.mean(1).var(), kept.mean(0).var()]), [1 / 64, 5e-4], 5e-3)
@@ -167,6 +171,10 @@ probe(
         half=False,  # see dtype
         defaults={"p": 0.5, "training": True},
         bare=lambda: _sequences(40, 4),
+        dropping=lambda candidate: (
+            lambda x: candidate(x, DROPPED, training=True),
+            _sequences(3, 4),
+        ),
         drawn=lambda candidate: [candidate(torch.ones(100), 0.5, training=True)],
         makes=lambda candidate: (
             lambda x: candidate(x, 0.5, training=True),
@@ -181,6 +189,7 @@ probe(
         inputs=_sequences,
         half=False,  # see dtype
         defaults={"p": 0.5},
+        dropping=lambda candidate: (built(candidate, DROPPED), _sequences(3, 4)),
         drawn=lambda candidate: [built(candidate, 0.5)(torch.ones(100))],
         makes=lambda candidate: (built(candidate, 0.5), (torch.ones(100),)),
     ),

@@ -14,7 +14,7 @@ from layer_checks.kit.definitions import Candidate, Family, Layer
 from layer_checks.kit.dropping import elements_dropped, one_of, seen_in_training
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import Oracle, agreeing_gradients, with_weights_of
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.probes import DROPPED, Probing, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed, split_off
 
 _SIZES = _D_MODEL, _NUM_HEADS, _D_FF = 6, 2, 7
@@ -70,9 +70,10 @@ class _Encoder:
     candidate: Candidate
     norm_first: bool
 
-    def pair(self, dropout: float = 0.0) -> tuple[nn.Module, TorchEncoderLayer]:
-        theirs = TorchEncoderLayer(*_SIZES, norm_first=self.norm_first)
-        return with_weights_of(theirs, self.candidate, *_SIZES, dropout=dropout), theirs
+    def pair(self, dropout: float = 0.0, d_ff: int = _D_FF) -> tuple[nn.Module, TorchEncoderLayer]:
+        sizes = _D_MODEL, _NUM_HEADS, d_ff
+        theirs = TorchEncoderLayer(*sizes, norm_first=self.norm_first)
+        return with_weights_of(theirs, self.candidate, *sizes, dropout=dropout), theirs
 
 
 def _post_norm(candidate: Candidate) -> _Encoder:
@@ -225,7 +226,7 @@ def one_sequence(encoder: _Encoder) -> Evidence:
     "0.75 where it is not. Nothing else is."
 )
 def dropped_sub_layers(encoder: _Encoder) -> Evidence:
-    x = randn64(100, 1, _D_MODEL)
+    x = randn64(50, 2, _D_MODEL)
     for of_attention in (True, False):
         theirs = TorchEncoderLayer(*_SIZES, norm_first=encoder.norm_first)
         layer = theirs.layer
@@ -268,7 +269,10 @@ def _probing(view: Callable[[Candidate], _Encoder]) -> Probing:
         ),
         sizes=_SIZES,
         defaults={"dropout": 0.1},
+        wide=lambda candidate, size: (*view(candidate).pair(d_ff=size), (_sequences(),)),
         drawn=_drawn,
+        masked=lambda batch, seq, mask: (randn64(batch, seq, _D_MODEL) + 0.5, mask),
+        dropping=lambda candidate: (view(candidate).pair(DROPPED)[0], (_sequences(),)),
     )
 
 

@@ -20,10 +20,10 @@ from layer_checks.kit.candidates import (
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate, Family, Layer, Layout
-from layer_checks.kit.dropping import seen_in_training
+from layer_checks.kit.dropping import independent, seen_in_training
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.probes import DROPPED, Probing, probe
 from layer_checks.kit.weight_maps import same_names
 
 _D_MODEL, _D_FF = 5, 7
@@ -200,13 +200,17 @@ def evaluation(network: _Network) -> Evidence:
     return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
 
-@both.check("In training a quarter of the result is 0, and the rest is divided by 0.75: once.")
+@both.check(
+    "In training a quarter of the result is 0, each element by itself, and the rest is divided by "
+    "0.75: once."
+)
 def dropped_result(network: _Network) -> Evidence:
     ours, theirs = network.pair(dropout=0.25)
     x = randn64(2, 300, _D_MODEL)
     y = ours(x)
     kept = (y != 0).double()
     equivalent(1 - kept.mean(), 0.25, atol=0.05)  # six standard deviations
+    independent(y == 0, 0.25)
     return equivalent(y, theirs(x) / 0.75 * kept, atol=1e-11)
 
 
@@ -237,10 +241,12 @@ def _drawn(candidate: Candidate) -> list[Tensor]:
     return [*weights_of(layer).values(), layer(torch.randn(2, 3, _D_MODEL))]
 
 
-def _narrow(network: _Network) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
-    theirs = network.oracle(1, 1, 1.0)
-    ours = with_weights_of(theirs, network.candidate, 1, 1, dropout=0.0)
-    return ours, theirs, (randn64(2, 3, 1),)
+def _of_sizes(
+    network: _Network, d_model: int, d_ff: int
+) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
+    theirs = network.oracle(d_model, d_ff, 1.0)
+    ours = with_weights_of(theirs, network.candidate, d_model, d_ff, dropout=0.0)
+    return ours, theirs, (randn64(2, 3, d_model),)
 
 
 def _probing(view: Callable[[Candidate], _Network]) -> Probing:
@@ -248,8 +254,13 @@ def _probing(view: Callable[[Candidate], _Network]) -> Probing:
         pair=lambda candidate: view(candidate).pair(),
         inputs=lambda batch, seq: (randn64(batch, seq, _D_MODEL),),
         sizes=(_D_MODEL, _D_FF),
-        narrow=lambda candidate: _narrow(view(candidate)),
+        narrow=lambda candidate: _of_sizes(view(candidate), 1, 1),
+        wide=lambda candidate, size: _of_sizes(view(candidate), 3, size),
         drawn=_drawn,
+        dropping=lambda candidate: (
+            view(candidate).pair(dropout=DROPPED)[0],
+            (randn64(3, 4, _D_MODEL),),
+        ),
     )
 
 

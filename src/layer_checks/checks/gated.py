@@ -1,14 +1,15 @@
 """The checks of `GatedFeedForward` and its packed form, against `torch.nn.functional`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 import transformer_layers
-from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.kit.candidates import (
     built,
     has_parameters,
@@ -16,6 +17,7 @@ from layer_checks.kit.candidates import (
     randn64,
     randomized,
     same,
+    takes,
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate, Family, Layer, Layout
@@ -24,35 +26,56 @@ from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
 
 _D_MODEL, _D_FF = 5, 7
+Activation: TypeAlias = Callable[[Tensor], Tensor]
 
 
-class TorchGatedFeedForward(nn.Module):
-    """`torch.nn.Linear` three times, and `silu` of the first."""
+class _Oracle(nn.Module):
+    """`torch.nn.Linear` for each map, and an activation of the gate; `sizes` are (in, out)."""
 
-    def __init__(self, d_model: int, d_ff: int, std: float) -> None:
+    def __init__(
+        self,
+        sizes: Mapping[str, tuple[int, int]],
+        std: float,
+        activation: Activation = functional.silu,
+        bias: bool = False,
+    ) -> None:
         super().__init__()
-        self.gate_proj = randomized(nn.Linear(d_model, d_ff, bias=False), std).double()
-        self.up_proj = randomized(nn.Linear(d_model, d_ff, bias=False), std).double()
-        self.down_proj = randomized(nn.Linear(d_ff, d_model, bias=False), std).double()
+        self.activation = activation
+        for name, size in sizes.items():
+            self.add_module(name, randomized(nn.Linear(*size, bias), std).double())
+
+
+class TorchGatedFeedForward(_Oracle):
+    """Three maps: the gate, what it lets pass, and the way back."""
+
+    gate_proj: nn.Linear
+    up_proj: nn.Linear
+    down_proj: nn.Linear
+
+    def __init__(self, d_model: int, d_ff: int, std: float, **options: Any) -> None:
+        into, back = (d_model, d_ff), (d_ff, d_model)
+        super().__init__({"gate_proj": into, "up_proj": into, "down_proj": back}, std, **options)
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps each position."""
-        return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
+        return self.down_proj(self.activation(self.gate_proj(x)) * self.up_proj(x))
 
 
-class TorchPackedGatedFeedForward(nn.Module):
+class TorchPackedGatedFeedForward(_Oracle):
     """The same with both maps in one matrix, the gate first."""
 
-    def __init__(self, d_model: int, d_ff: int, std: float) -> None:
-        super().__init__()
-        self.gate_up_proj = randomized(nn.Linear(d_model, 2 * d_ff, bias=False), std).double()
-        self.down_proj = randomized(nn.Linear(d_ff, d_model, bias=False), std).double()
+    gate_up_proj: nn.Linear
+    down_proj: nn.Linear
+
+    def __init__(self, d_model: int, d_ff: int, std: float, **options: Any) -> None:
+        sizes = {"gate_up_proj": (d_model, 2 * d_ff), "down_proj": (d_ff, d_model)}
+        super().__init__(sizes, std, **options)
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps each position."""
         both = self.gate_up_proj(x)
         half = both.shape[-1] // 2
-        return self.down_proj(functional.silu(both[..., :half]) * both[..., half:])
+        return self.down_proj(self.activation(both[..., :half]) * both[..., half:])
 
 
 @dataclass(frozen=True)
@@ -60,13 +83,13 @@ class _Network:
     """A candidate, and what it is held against."""
 
     candidate: Candidate
-    oracle: Callable[[int, int, float], nn.Module]
+    oracle: Callable[..., nn.Module]
 
     def pair(
-        self, d_model: int = _D_MODEL, d_ff: int = _D_FF, std: float = 1.0
+        self, d_model: int = _D_MODEL, d_ff: int = _D_FF, std: float = 1.0, **options: Any
     ) -> tuple[nn.Module, nn.Module]:
-        theirs = self.oracle(d_model, d_ff, std)
-        return with_weights_of(theirs, self.candidate, d_model, d_ff), theirs
+        theirs = self.oracle(d_model, d_ff, std, **options)
+        return with_weights_of(theirs, self.candidate, d_model, d_ff, **options), theirs
 
 
 def _apart(candidate: Candidate) -> _Network:
@@ -173,6 +196,22 @@ def zeros(network: _Network) -> Evidence:
     return equivalent(ours(x), x, atol=0.0)
 
 
+@both.check(
+    "Where it takes an `activation`, that one is applied to the gate; where it takes a `bias`, all "
+    "three maps add one."
+)
+def options(network: _Network) -> Evidence:
+    x, found = randn64(2, 3, _D_MODEL), []
+    for activation in (functional.gelu, torch.relu):
+        if takes(network.candidate, "activation"):
+            ours, theirs = network.pair(activation=activation)
+            found.append(equivalent(ours(x), theirs(x), atol=1e-12, rtol=1e-12))
+    if takes(network.candidate, "bias"):
+        ours, theirs = network.pair(bias=True)
+        found.append(equivalent(ours(x), theirs(x), atol=1e-12, rtol=1e-12))
+    return found[0] if found else holds(True, "it takes neither")
+
+
 @gated_feed_forward.check("The weights start as those of `torch.nn.Linear`.", kind="start")
 def initial_values(candidate: Candidate) -> Evidence:
     return starts_as(built(candidate, 64, 48), transformer_layers.GatedFeedForward(64, 48))
@@ -191,6 +230,7 @@ def _probing(view: Callable[[Candidate], _Network]) -> Probing:
         inputs=lambda batch, seq: (randn64(batch, seq, _D_MODEL),),
         sizes=(_D_MODEL, _D_FF),
         narrow=lambda candidate: (*view(candidate).pair(1, 3), (randn64(3, 2, 1),)),
+        wide=lambda candidate, size: (*view(candidate).pair(3, size), (randn64(2, 3, 3),)),
         drawn=lambda candidate: list(weights_of(built(candidate, _D_MODEL, _D_FF)).values()),
         scales=(1e-6, 1.0, 80.0),
     )

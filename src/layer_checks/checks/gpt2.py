@@ -12,6 +12,7 @@ from torch.nn import functional
 from layer_checks.checks.gpt2_block import LAYOUT, TorchGPT2Block, as_at_the_start
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import (
     built,
     load,
@@ -27,13 +28,16 @@ from layer_checks.kit.oracles import (
     same_state,
     with_weights_of,
 )
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.probes import DROPPED, Probing, Stepping, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed, split_off
 from layer_checks.kit.writing import (
     Writing,
     continued,
     drawn_from_generator,
     drawn_from_nucleus,
+    drawn_from_ties,
+    drawn_near_temperature_zero,
+    drawn_to_the_boundary,
     fix_logits,
     rows_ending_apart,
     told_by_writing,
@@ -138,11 +142,26 @@ def _ids(batch: int = 2, seq: int = 5) -> Tensor:
     return torch.randint(_VOCAB_SIZE, (batch, seq))
 
 
-def _caches() -> list[KeyValueCache]:
+def _caches(seq: int = _N_POSITIONS, blocks: int = _N_LAYER) -> list[KeyValueCache]:
     d_k = _N_EMBD // _N_HEAD
-    return [
-        KeyValueCache(2, _N_HEAD, _N_POSITIONS, d_k, dtype=torch.float64) for _ in range(_N_LAYER)
-    ]
+    return [KeyValueCache(2, _N_HEAD, seq, d_k, dtype=torch.float64) for _ in range(blocks)]
+
+
+def _pair_of_one_block(candidate: Candidate, positions: int) -> tuple[Any, TorchGPT2]:
+    """For more positions than the others."""
+    config = GPT2Config(_VOCAB_SIZE, positions, _N_EMBD, 1, _N_HEAD, dropout=0.0)
+    theirs = randomized(TorchGPT2(config))
+    return with_weights_of(theirs, candidate, config), theirs
+
+
+def _stepping(candidate: Candidate, seq: int) -> Stepping:
+    ours, theirs = _pair_of_one_block(candidate, seq)
+    return Stepping(
+        step=lambda part, cache: ours(part, caches=cache),
+        whole=theirs,
+        cache=lambda seq: _caches(seq, blocks=1),
+        inputs=lambda seq: _ids(seq=seq),
+    )
 
 
 def _example(candidate: Candidate) -> object:
@@ -358,6 +377,31 @@ def nucleus_of_four(candidate: Candidate) -> Evidence:
 
 
 @gpt2.check(
+    "With top_k = 2 and two tokens that are both the second, any of the three is drawn.",
+    kind="contract",
+)
+def ties_of_top_k(candidate: Candidate) -> Evidence:
+    return drawn_from_ties(*_pair(candidate))
+
+
+@gpt2.check(
+    "With top_p = 0.5, two of four equally likely tokens are drawn: where the sum is reached, no "
+    "more is needed.",
+    kind="contract",
+)
+def boundary_of_top_p(candidate: Candidate) -> Evidence:
+    return drawn_to_the_boundary(*_pair(candidate))
+
+
+@gpt2.check(
+    "At temperatures of 1e-6 and of 1e-39 the most likely token is drawn, as at 0.",
+    kind="contract",
+)
+def temperature_near_zero(candidate: Candidate) -> Evidence:
+    return drawn_near_temperature_zero(*_pair(candidate))
+
+
+@gpt2.check(
     "With generator= equal seeds draw equal tokens, and other seeds other ones, whatever the state "
     "of torch's global generator, which stays as it is.",
     kind="contract",
@@ -366,6 +410,43 @@ def draws_of_a_generator(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     fix_logits(ours, theirs)
     return drawn_from_generator(ours)
+
+
+@gpt2.check(
+    "generate and stream leave the mode of each part as it was, and gradients switched on; so does "
+    "a stream that is broken off.",
+    kind="contract",
+)
+def modes_after_writing(candidate: Candidate) -> Evidence:
+    ours, ids, _ = _writing(candidate)
+    parts = list(ours.modules())
+    for training in (True, False):
+        ours.train(training)
+        parts[-1].train(not training)
+        before = [part.training for part in parts]
+        written(ours, ids[:2], max_new_tokens=2)
+        same([part.training for part in parts], before)
+        if hasattr(ours, "stream"):
+            steps = iter(ours.stream(ids[:2], max_new_tokens=2))
+            next(steps)
+            same([part.training for part in parts], before)
+            holds(torch.is_grad_enabled(), "gradients are on between the steps of a stream")
+            del steps
+    return holds(True, "each part has the mode that it had")
+
+
+@gpt2.check("Two streams in turn write what each writes by itself.", kind="contract")
+def streams_in_turn(candidate: Candidate) -> Evidence:
+    ours, ids, _ = _writing(candidate)
+    halves = ids.chunk(2)
+    expected = [written(ours, half, max_new_tokens=3)[:, -3:] for half in halves]
+    if not hasattr(ours, "stream"):
+        raise CannotTakeError("it has no stream")
+    streams = [ours.stream(half, max_new_tokens=3) for half in halves]
+    steps = list(zip(*streams, strict=True))
+    for tokens, each in zip(zip(*steps, strict=True), expected, strict=True):
+        evidence = equivalent(torch.stack(tokens, dim=1), each)
+    return evidence
 
 
 @gpt2.check("In evaluation nothing is dropped.")
@@ -460,7 +541,10 @@ probe(
         pair=_pair,
         inputs=lambda batch, seq: (_ids(batch, seq),),
         sizes=(_config(),),
+        large=lambda candidate, seq: [(*_pair_of_one_block(candidate, seq), (_ids(1, seq),))],
         drawn=_drawn,
+        dropping=lambda candidate: (_pair(candidate, DROPPED)[0], (_ids(),)),
+        stepping=_stepping,
         makes=lambda candidate: (built(candidate, _config()), (_ids(),)),
         scales=(),
     ),

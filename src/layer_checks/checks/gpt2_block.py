@@ -11,6 +11,7 @@ from layer_checks.checks import causal_self_attention, feed_forward
 from layer_checks.checks.causal_self_attention import (
     TorchCausalSelfAttention,
     in_steps,
+    stepping,
     steps_equal_the_whole,
 )
 from layer_checks.checks.feed_forward import TorchFeedForward
@@ -34,7 +35,7 @@ from layer_checks.kit.oracles import (
     sequences,
     with_weights_of,
 )
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.probes import DROPPED, Probing, probe
 from layer_checks.kit.weight_maps import same_names
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences of 4.
@@ -213,7 +214,7 @@ def one_sequence(candidate: Candidate) -> Evidence:
     "0.75 where it is not. Nothing else is."
 )
 def dropped_sub_layers(candidate: Candidate) -> Evidence:
-    x = sequences(6, batch=100, seq=1)
+    x = sequences(6, batch=50, seq=2)
     for of_attention in (True, False):
         theirs = TorchGPT2Block(6, 2)
         last, other = theirs.attn.c_proj, theirs.mlp.c_proj
@@ -247,6 +248,8 @@ probe(
         sizes=(_D_MODEL, _NUM_HEADS),
         defaults={"dropout": 0.1, "eps": 1e-5},
         drawn=_drawn,
+        dropping=lambda candidate: (_pair(candidate, DROPPED)[0], (sequences(_D_MODEL),)),
+        stepping=lambda candidate, seq: stepping(*_pair(candidate), _D_MODEL, _NUM_HEADS),
         makes=lambda candidate: (
             built(candidate, _D_MODEL, _NUM_HEADS),
             (sequences(_D_MODEL).float(),),

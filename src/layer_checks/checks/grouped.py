@@ -1,6 +1,6 @@
 """The checks of `GroupedQueryAttention`, against torch's kernel for grouped queries."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -10,12 +10,14 @@ from torch.nn import functional
 import transformer_layers
 from layer_checks.checks.rotary import ComplexRotation
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import (
     built,
     has_parameters,
     outputs_and_gradients,
     randomized,
     same,
+    takes,
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate, Layer
@@ -26,12 +28,27 @@ from layer_checks.kit.oracles import (
     sequences,
     with_weights_of,
 )
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.probes import Case, Probing, Stepping, probe
 from transformer_layers import KeyValueCache
 
-# Heads of 4 features, which is not 15 / 6; two heads of keys, each for three of queries.
-_D_MODEL, _HEADS, _KV_HEADS, _D_K = 15, 6, 2, 4
+# Heads of 4 features, which is not 16 / 6; two heads of keys, each for three of queries.
+_D_MODEL, _HEADS, _KV_HEADS, _D_K = 16, 6, 2, 4
 _SIZES = (_D_MODEL, _HEADS, _KV_HEADS)
+# Heads of 16 / 4 features, for those that take no d_k.
+_EVEN = (_D_MODEL, 4, _KV_HEADS)
+
+
+class UnevenRMSNorm(nn.Module):
+    """`rms_norm` with a gain for each feature that needs no loading: it is no parameter."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Norms each row."""
+        gain = torch.linspace(0.5, 2, self.size, dtype=x.dtype, device=x.device)
+        return functional.rms_norm(x, (self.size,), gain, eps=1e-6)
 
 
 class TorchGroupedQueryAttention(nn.Module):
@@ -45,8 +62,10 @@ class TorchGroupedQueryAttention(nn.Module):
         d_k: int,
         positions: Any = None,
         std: float = 0.3,
+        norm: Callable[[int], nn.Module] = nn.Identity,
     ) -> None:
         super().__init__()
+        self.norm = norm(d_k)
         self.d_k, self.positions = d_k, positions
         wide, narrow = num_heads * d_k, num_kv_heads * d_k
         shapes = [(d_model, wide), (d_model, narrow), (d_model, narrow), (wide, d_model)]
@@ -59,6 +78,7 @@ class TorchGroupedQueryAttention(nn.Module):
         query, key, value = (
             each(x).unflatten(-1, (-1, self.d_k)).transpose(-3, -2) for each in projections
         )
+        query, key = self.norm(query), self.norm(key)
         if self.positions is not None:
             query, key = self.positions(query), self.positions(key)
         heads = functional.scaled_dot_product_attention(
@@ -71,11 +91,20 @@ def _pair(
     candidate: Candidate, std: float = 0.3, **options: Any
 ) -> tuple[nn.Module, TorchGroupedQueryAttention]:
     theirs = TorchGroupedQueryAttention(*_SIZES, _D_K, std=std)
-    return with_weights_of(theirs, candidate, *_SIZES, d_k=_D_K, **options), theirs
+    try:
+        return with_weights_of(theirs, candidate, *_SIZES, d_k=_D_K, **options), theirs
+    except CannotTakeError as error:
+        if error.argument != "d_k":
+            raise
+    theirs = TorchGroupedQueryAttention(*_EVEN, _D_K, std=std)
+    return with_weights_of(theirs, candidate, *_EVEN, **options), theirs
 
 
-def _in_steps(ours: nn.Module, x: Tensor, lengths: list[int]) -> Tensor:
-    cache = KeyValueCache(x.shape[0], _KV_HEADS, x.shape[1], _D_K, dtype=torch.float64)
+def _in_steps(
+    ours: nn.Module, x: Tensor, lengths: list[int], padding: Tensor | None = None
+) -> Tensor:
+    sizes = (x.shape[0], _KV_HEADS, x.shape[1], _D_K)
+    cache = KeyValueCache(*sizes, padding=padding, dtype=torch.float64)
     return torch.cat([ours(part.contiguous(), cache=cache) for part in x.split(lengths, 1)], 1)
 
 
@@ -105,6 +134,7 @@ grouped_query_attention = Layer(
         "d_k": ("head_dim",),
         "window": ("sliding_window", "window_size"),
     },
+    not_mistakes={"padding of caches ignored"},  # "padding in the cache seen" is the same
 )
 
 
@@ -202,6 +232,35 @@ def cache_with_positions(candidate: Candidate) -> Evidence:
 
 
 @grouped_query_attention.check(
+    "So they are in a window, and where the beginning of a sequence is padding.", kind="contract"
+)
+def cache_with_window_and_padding(candidate: Candidate) -> Evidence:
+    positions = transformer_layers.RotaryPositions(_D_K)
+    x = sequences(_D_MODEL, 2, 6)
+    windowed, _ = _pair(candidate, positions=positions, window=3)
+    equivalent(_in_steps(windowed, x, [4, 1, 1]), windowed(x), atol=1e-12)
+    ours, theirs = _pair(candidate, positions=positions)
+    theirs.positions = ComplexRotation(_D_K)
+    padded = _in_steps(ours, x, [4, 1, 1], padding=torch.tensor([0, 2]))
+    equivalent(padded[0], theirs(x[:1])[0], atol=1e-12)
+    return equivalent(padded[1, 2:], theirs(x[1:, 2:])[0], atol=1e-12)
+
+
+@grouped_query_attention.check(
+    "Where it takes a `head_norm`, each head of queries and keys is normed, and then turned."
+)
+def norms_of_heads(candidate: Candidate) -> Evidence:
+    if not takes(candidate, "head_norm"):
+        return holds(True, "it takes no head_norm")
+    theirs = TorchGroupedQueryAttention(*_SIZES, _D_K, ComplexRotation(_D_K), norm=UnevenRMSNorm)
+    positions = transformer_layers.RotaryPositions(_D_K)
+    options: dict[str, Any] = {"d_k": _D_K, "positions": positions, "head_norm": UnevenRMSNorm}
+    ours = with_weights_of(theirs, candidate, *_SIZES, **options)
+    x = sequences(_D_MODEL, seq=5)
+    return equivalent(ours(x), theirs(x), atol=1e-12)
+
+
+@grouped_query_attention.check(
     "Heads of keys that do not divide those of queries are refused.", kind="contract"
 )
 def uneven_heads(candidate: Candidate) -> Evidence:
@@ -213,6 +272,29 @@ def uneven_heads(candidate: Candidate) -> Evidence:
 def initial_values(candidate: Candidate) -> Evidence:
     expected = transformer_layers.GroupedQueryAttention(64, 4, 2)
     return starts_as(built(candidate, 64, 4, 2), expected)
+
+
+def _stepping(candidate: Candidate, seq: int) -> Stepping:
+    ours, theirs = _pair(candidate, positions=transformer_layers.RotaryPositions(_D_K))
+    theirs.positions = ComplexRotation(_D_K)
+    return Stepping(
+        step=lambda part, cache: ours(part, cache=cache),
+        whole=theirs,
+        cache=lambda seq: KeyValueCache(2, _KV_HEADS, seq, _D_K, dtype=torch.float64),
+        inputs=lambda seq: sequences(_D_MODEL, seq=seq),
+    )
+
+
+def _wide(candidate: Candidate, d_model: int) -> Case:
+    inputs = (sequences(d_model),)
+    theirs = TorchGroupedQueryAttention(d_model, 2, 1, 4)
+    try:
+        return with_weights_of(theirs, candidate, d_model, 2, 1, d_k=4), theirs, inputs
+    except CannotTakeError as error:
+        if error.argument != "d_k":
+            raise
+    theirs = TorchGroupedQueryAttention(d_model, 2, 1, d_model // 2)
+    return with_weights_of(theirs, candidate, d_model, 2, 1), theirs, inputs
 
 
 def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
@@ -227,6 +309,8 @@ probe(
         inputs=lambda batch, seq: (sequences(_D_MODEL, batch, seq),),
         sizes=(12, 6, 2),
         narrow=_narrow,
+        wide=_wide,
+        stepping=_stepping,
         drawn=lambda candidate: list(weights_of(built(candidate, 12, 6, 2)).values()),
         scales=(1e-6, 1.0, 80.0),
         makes=lambda candidate: (built(candidate, 12, 6, 2), (sequences(12).float(),)),

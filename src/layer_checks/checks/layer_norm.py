@@ -191,5 +191,9 @@ probe(
         inputs=lambda batch, seq: (randn64(batch, seq, 5) + 0.5,),
         sizes=(5,),
         narrow=lambda candidate: (*_pair(candidate, 1, eps=0.1), (randn64(3, 2, 1),)),
+        wide=lambda candidate, size: (
+            *_pair(candidate, size, eps=0.1),
+            (randn64(3, 2, size) + 0.5,),
+        ),
     ),
 )

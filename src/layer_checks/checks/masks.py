@@ -180,6 +180,18 @@ def values_all_shorter(candidate: Candidate) -> Evidence:
     return _padding_values(candidate, 7)
 
 
+@padding_mask.check(
+    "Lengths in int8, uint8 and int32 give the mask of the same ones in int64, also where the "
+    "sequence is longer than int8 and uint8 count.",
+    kind="contract",
+)
+def small_integers(candidate: Candidate) -> Evidence:
+    for dtype, seq in ((torch.int8, 200), (torch.uint8, 300), (torch.int32, 5)):
+        lengths = torch.tensor([3, 5, 0])
+        evidence = equivalent(candidate(lengths.to(dtype), seq), _expected_padding(lengths, seq))
+    return evidence
+
+
 @padding_mask.check("In torch's attention, what the padding holds changes nothing.")
 def padding_ignored(candidate: Candidate) -> Evidence:
     lengths = torch.tensor([3, 5])
@@ -194,6 +206,19 @@ def padding_ignored(candidate: Candidate) -> Evidence:
     )
 
 
+def _expected_long(seq: int, past: int) -> Tensor:
+    return torch.arange(past + seq) <= torch.arange(past, past + seq)[:, None]
+
+
+def _expected_long_window(seq: int, window: int, past: int) -> Tensor:
+    distances = torch.arange(past, past + seq)[:, None] - torch.arange(past + seq)
+    return (distances >= 0) & (distances < window)
+
+
+def _expected_padding(lengths: Tensor, seq: int) -> Tensor:
+    return torch.arange(seq) < lengths[:, None, None]
+
+
 probe(
     causal_mask,
     Probing(
@@ -201,6 +226,7 @@ probe(
         inputs=lambda batch, seq: (seq, batch),
         defaults={"past": 0},
         bare=lambda: (4,),
+        large=lambda candidate, seq: [(candidate, _expected_long, (seq, 7))],
         makes=lambda candidate: (candidate, (4,)),
         scales=(),
         half=False,
@@ -214,6 +240,7 @@ probe(
         inputs=lambda batch, seq: (seq, batch),
         defaults={"past": 0},
         bare=lambda: (4, 2),
+        large=lambda candidate, seq: [(candidate, _expected_long_window, (seq, 65, 7))],
         makes=lambda candidate: (candidate, (4, 2)),
         scales=(),
         half=False,
@@ -223,8 +250,11 @@ probe(
 probe(
     padding_mask,
     Probing(
-        pair=lambda candidate: (candidate, candidate),
+        pair=lambda candidate: (candidate, _expected_padding),
         inputs=lambda batch, seq: (torch.randint(seq + 1, (batch,)), seq),
+        large=lambda candidate, seq: [
+            (candidate, _expected_padding, (torch.tensor([seq - 20, seq, 0, 64]), seq))
+        ],
         makes=lambda candidate: (candidate, (_lengths(), 5)),
         scales=(),
         half=False,

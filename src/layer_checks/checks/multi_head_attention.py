@@ -22,7 +22,7 @@ from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.dropping import one_of, parts_dropped, seen_in_training
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import Oracle, agreeing_gradients, with_weights_of
-from layer_checks.kit.probes import Probing, probe
+from layer_checks.kit.probes import DROPPED, Case, Probing, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed
 
 # d_k = 5: a scale by the root of another axis would differ. 2 sequences, 4 queries, 7 keys.
@@ -327,19 +327,24 @@ def default_dropout(candidate: Candidate) -> Evidence:
 
 
 @multi_head_attention.check(
-    "With a single key, each head is dropped with probability 0.25, or divided by 0.75, and "
-    "nothing else is."
+    "With two keys that are equal, each weight of each head is dropped by itself: with probability "
+    "0.25, or divided by 0.75. Nothing else is."
 )
 def dropped_heads(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, dropout=0.25)
-    inputs = _inputs(batch=200, q_seq=1, kv_seq=1)
+    query, key, value = _inputs(batch=100, q_seq=2, kv_seq=2)
+    key = key[:, :1].expand_as(key)
     weights = theirs.as_ours()
-    value = functional.linear(inputs[2], weights["value_proj.weight"], weights["value_proj.bias"])
-    heads = value.split(_D_K, dim=-1)
+    values = functional.linear(value, weights["value_proj.weight"], weights["value_proj.bias"]) / 2
     columns = weights["output_proj.weight"].split(_D_K, dim=-1)
-    parts = [functional.linear(*each) for each in zip(heads, columns, strict=True)]
+    parts = [
+        functional.linear(values[:, i : i + 1, h * _D_K : (h + 1) * _D_K], columns[h])
+        for h in range(_NUM_HEADS)
+        for i in range(2)
+    ]
     possible, dropped = parts_dropped(parts, weights["output_proj.bias"], p=0.25)
-    return one_of(ours.train()(*inputs), possible, dropped, p=0.25)
+    found = ours.train()(query, key, value)
+    return one_of(found, possible, dropped.unflatten(1, (_NUM_HEADS, 2)), p=0.25)
 
 
 def _drawn(candidate: Candidate) -> list[Tensor]:
@@ -352,6 +357,18 @@ def _sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
     if seq == 1:
         return (*_inputs(batch, 1, 1), torch.ones(1, 1, dtype=torch.bool))
     return (*_inputs(batch, seq), _mask(seq, 7))
+
+
+def _large(candidate: Candidate, seq: int) -> Iterator[Case]:
+    """Many queries; and many keys, of which the last 20 are padding."""
+    ours, theirs = _pair(candidate)
+    yield ours, theirs, _sequences(1, seq)
+    mask = torch.arange(seq).expand(1, 1, -1) < seq - 20
+    yield ours, theirs, (*_inputs(1, 4, seq), mask)
+
+
+def _dropping(candidate: Candidate) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    return _pair(candidate, dropout=DROPPED)[0], _inputs()
 
 
 def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor, ...]]:
@@ -367,6 +384,9 @@ probe(
         inputs=_sequences,
         sizes=(_D_MODEL, _NUM_HEADS),
         narrow=_narrow,
+        large=_large,
         drawn=_drawn,
+        masked=lambda batch, seq, mask: (*_inputs(batch, seq, seq), mask),
+        dropping=_dropping,
     ),
 )

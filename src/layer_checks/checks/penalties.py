@@ -108,7 +108,7 @@ def generator(penalty: _Penalty) -> Evidence:
     return equivalent(found, penalty.oracle(weights), atol=1e-12)
 
 
-@both.check("Of bfloat16 tensors it is a float32, summed up in float32.")
+@both.check("Of bfloat16 tensors it is a float32, summed up in float32.", kind="contract")
 def bfloat16(penalty: _Penalty) -> Evidence:
     weights = [weight.bfloat16() for weight in _weights()]
     exact = penalty.oracle([weight.double() for weight in weights])
@@ -170,6 +170,18 @@ def threshold_of_zero(candidate: Candidate) -> Evidence:
     same_gradients(lambda x: candidate(x, 0.0), lambda x: x.clone(), x, atol=1e-15)
     with_zeros = x * torch.tensor([1.0, 0.0, 2.0, 0.0, 0.5, 3.0])
     return equivalent(candidate(with_zeros, 0.0), with_zeros, atol=1e-15)
+
+
+@soft_threshold.check(
+    "Writing into the result does not change the input, also where nothing moves.", kind="contract"
+)
+def memory_of_its_own(candidate: Candidate) -> Evidence:
+    for threshold in (0.0, 0.7):
+        x = randn64(4, 6)
+        before = x.clone()
+        candidate(x, threshold).zero_()
+        evidence = equivalent(x, before, atol=0.0)
+    return evidence
 
 
 @soft_threshold.check("It is the z with the least (z - x)²/2 + threshold·|z|, found on a grid.")

@@ -13,6 +13,10 @@ from layer_checks.kit.probes import Probing, probe
 _ATOL = 6e-7  # ten roundings of 1 in float32
 
 
+def _expected_of(seq: int, d_model: int) -> Tensor:
+    return _expected(range(seq), d_model)
+
+
 def _expected(positions: range, d_model: int) -> Tensor:
     def entry(pos: int, column: int) -> float:
         angle = pos / 10000 ** ((column - column % 2) / d_model)
@@ -77,6 +81,8 @@ probe(
     Probing(
         pair=lambda candidate: (candidate, candidate),
         inputs=lambda batch, seq: (3 * seq, 2 * batch),
+        large=lambda candidate, seq: [(candidate, _expected_of, (seq, 6))],
+        wide=lambda candidate, size: (candidate, _expected_of, (3, size)),
         makes=lambda candidate: (candidate, (7, 6)),
         scales=(),
         half=False,

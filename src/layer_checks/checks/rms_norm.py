@@ -161,6 +161,7 @@ probe(
         inputs=lambda batch, seq: (randn64(batch, seq, 5) + 0.5,),
         sizes=(5,),
         narrow=lambda candidate: (*_pair(candidate, 1, eps=0.1), (randn64(3, 2, 1),)),
+        wide=lambda candidate, size: (*_pair(candidate, size, eps=0.1), (_rows(size),)),
     ),
 )
 
@@ -350,6 +351,7 @@ def _probing_of(view: Callable[[Candidate], _Reading]) -> Probing:
         inputs=lambda batch, seq: (randn64(batch, seq, 5) + 0.5,),
         sizes=(5,),
         narrow=lambda candidate: (*view(candidate).pair(1, eps=0.1), (randn64(3, 2, 1),)),
+        wide=lambda candidate, size: (*view(candidate).pair(size, eps=0.1), (_rows(size),)),
     )
 
 

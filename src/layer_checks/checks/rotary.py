@@ -5,13 +5,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.evidence.gradients import same_gradients
-from layer_checks.kit.candidates import built, randn64, rounded_once, same
+from layer_checks.kit.candidates import built, randn64, rounded_once, same, takes
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.probes import Probing, probe
 
 _D_K, _BASE = 6, 100.0
+# By how much an angle in float32 is off, for each position before it: half a rounding in the angle,
+# half of one in the frequency, and as much again in between.
+_ROUNDING = 2 * torch.finfo(torch.float32).eps
 
 
 class ComplexRotation(nn.Module):
@@ -65,7 +68,9 @@ rotary_positions = Layer(
         "positions": ("position_ids", "input_pos", "pos"),
     },
     attributes=("base",),
-    not_mistakes={"parameters made in forward"},  # there are none
+    implied={"d_k"},
+    # It has no parameters, and "heads counted" fails the same checks.
+    not_mistakes={"parameters made in forward", "leading axes joined"},
 )
 
 
@@ -132,6 +137,16 @@ def heads(candidate: Candidate) -> Evidence:
 
 
 @rotary_positions.check(
+    "At positions 1,000 to 1,004 the values in float64 are exact: the angles are of float64, too.",
+    kind="contract",
+)
+def exact_positions(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    x, places = _x(), torch.arange(1000, 1005)
+    return equivalent(ours(x, places), theirs(x, places), atol=1e-11)
+
+
+@rotary_positions.check(
     "In float32 the values at position 100,000 are off by less than 0.0001.", kind="contract"
 )
 def far_positions(candidate: Candidate) -> Evidence:
@@ -150,6 +165,18 @@ def bfloat16(candidate: Candidate) -> Evidence:
     return rounded_once(ours.bfloat16()(x, places), theirs(x, places), atol=1e-5)
 
 
+@rotary_positions.check(
+    "Where it takes a `d_rotary`, that many features are turned, as a head of that width is; the "
+    "others stay."
+)
+def partial_rotation(candidate: Candidate) -> Evidence:
+    if not takes(candidate, "d_rotary"):
+        return holds(True, "it takes no d_rotary")
+    ours, theirs = built(candidate, _D_K, _BASE, d_rotary=4).double(), ComplexRotation(4, _BASE)
+    x = _x()
+    return equivalent(ours(x), torch.cat((theirs(x[..., :4]), x[..., 4:]), dim=-1), atol=1e-12)
+
+
 @rotary_positions.check("Without a base, it is 10,000.", kind="start")
 def default_base(candidate: Candidate) -> Evidence:
     x = _x()
@@ -161,5 +188,7 @@ probe(
     Probing(
         pair=_pair,
         inputs=lambda batch, seq: (randn64(batch, seq, _D_K),),
+        wide=lambda candidate, size: (*_pair(candidate, size, 10_000.0), (randn64(2, 3, size),)),
+        rounding=_ROUNDING,
     ),
 )

@@ -12,6 +12,8 @@ from html import escape
 
 from layer_checks.kit.definitions import Check, WrongVersion
 
+_MANY = {"many": 20, "most": 36}  # names of a table with more checks than that
+
 # Colors are those of the page's theme, else of JupyterLab, else made from that of the text.
 _STYLE = """
 .detection-table {
@@ -117,6 +119,21 @@ _STYLE = """
   text-indent: -1.6rem;
 }
 .detection-table.many table :is(th, td) { min-width: .85rem; padding-inline: 0; font-size: .72rem; }
+.detection-table.most table :is(th, td) {
+  font-size: .66rem;
+  line-height: 1;
+  min-width: .5rem;
+  white-space: normal;
+  word-break: break-all;
+}
+.detection-table.most thead th::before { white-space: nowrap; }
+.detection-table.most table :is(th:first-child, td:first-child) {
+  font-size: .72rem;
+  line-height: 1.2;
+  max-width: 9rem;
+  min-width: 9rem;
+  word-break: normal;
+}
 @media (max-width: 600px) {
   .detection-table table { font-size: .75rem; }
   .detection-table table :is(th, td) { min-width: 1.15rem; padding: .2rem .05rem; }
@@ -164,7 +181,8 @@ def as_html(
     )
     totals = "".join(f"<td>{sum(column)}</td>" for column in zip(*caught, strict=True))
     columns = "".join('<col class="weak">' if each.weak else "<col>" for each in checks)
-    many = " many" if len(checks) > 20 else ""  # as a page's column has room for
+    # As a page's column has room for; with the most, numbers stand a digit above the other.
+    many = "".join(f" {name}" for name, least in _MANY.items() if len(checks) > least)
     return f"""<div class="detection-table{many}">
 <style>{" ".join(_STYLE.split())}</style>
 <div class="frame" role="group" tabindex="0" aria-label="Wrong versions of {escape(layer_name)}">

@@ -2,14 +2,17 @@
 
 import copy
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from layer_checks.diagnosis.preparation import in_default_dtype, initialized, is_lazy, unnormed
 from layer_checks.kit.arguments import (
+    SYNONYMS,
     CannotTakeError,
     arranged,
     signature_of,
@@ -18,6 +21,11 @@ from layer_checks.kit.arguments import (
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.matching import heads_of
 
+# Of what the axes of a mask are: the inputs of the queries, and of the keys, the first there is.
+MASKED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "mask": (("query", "x"), ("key", "query", "x")),
+    "memory_mask": (("x",), ("memory",)),
+}
 # How others mean a mask in which True allows: what the mask becomes, and the words for it.
 MASKS: Mapping[str, str] = {
     "inverted": "the mask is inverted: True blocks",
@@ -25,6 +33,8 @@ MASKS: Mapping[str, str] = {
     "head axis": "the mask gets an axis for the heads",
     "added": "the mask becomes 0 and -inf, to be added",
     "added, head axis": "the mask becomes 0 and -inf, with an axis for the heads",
+    "padding": "the mask is one of padding, for each key: True blocks",
+    "kept": "the mask is one of padding, for each key: 1 keeps",
 }
 
 
@@ -41,6 +51,7 @@ class Adapted:
         others: What else was done, in words.
         remarks: What is worth saying, and breaks no contract.
         clones: Whether it is given copies of its inputs.
+        lenient: Whether it is built without the arguments that it does not take.
         mask: How masks are handed over, a key of `MASKS`; None for as they are.
         edits: Whether it changed an input.
         singles: Whether it computed a float32 where no input was one; None where that is not
@@ -53,13 +64,17 @@ class Adapted:
         self.is_class = layer.is_class
         self.vocabulary = vocabulary_of(layer)
         self.candidate, self.extras = candidate, dict(extras or {})
+        self.__signature__ = signature_of(candidate)  # what `inspect.signature` then tells of this
         self.ours = signature_of(layer.right)
         self.ours_called = signature_of(layer.right.forward) if self.is_class else self.ours
         self.options, self.attributes = dict(layer.options), layer.attributes
+        self.implied = layer.implied
+        self.by_name_alone = layer.by_name
+        self.leading = layer.leading
         self.how: dict[str, dict[str, None]] = {"built": {}, "called": {}}
         self.others: dict[str, None] = {}
         self.remarks: dict[str, None] = {}
-        self.clones = self.edits = False
+        self.clones = self.edits = self.lenient = False
         self.mask: str | None = None
         self.singles: bool | None = None
 
@@ -75,9 +90,36 @@ class Adapted:
         if isinstance(built, nn.Module) and isinstance(original, nn.Module):
             self.remarks["compiled: what is checked is the module that was compiled"] = None
             built = original
+        if isinstance(built, torch.jit.ScriptModule) and not inspect.isclass(self.candidate):
+            built = _OfScript(built)
         if isinstance(built, nn.Module):
+            built = self._prepared(built, args, kwargs)
             self._hook(built)
         return built
+
+    def _prepared(
+        self, built: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> nn.Module:
+        """The layer with weights of its own, in torch's default dtype."""
+        if is_lazy(built):
+            self._initialize(built, args, kwargs)
+        for remark in (*unnormed(built), *in_default_dtype(built)):
+            self.remarks[remark] = None
+        return built
+
+    def _initialize(self, built: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Calls a lazy layer once, with zeros of the width that the book's layer would have."""
+        given = _given(self.ours, args, kwargs) or {}
+        width = next(iter(given.values()), None)
+        if self.leading is not None and isinstance(width, int):
+            inputs = [torch.zeros(*self.leading, width)] * _required(self.ours_called)
+            called = signature_of(built.forward)
+            initialized(built, *self._call_arguments(called, tuple(inputs), {}, built))
+        if is_lazy(built):
+            raise AssertionError(
+                "its lazy parameters have no shape yet: call it once on an input, then check it"
+            )
+        self.remarks["lazy: called once, so that its parameters have shapes"] = None
 
     def note(self, text: str) -> None:
         """Says something once."""
@@ -85,9 +127,13 @@ class Adapted:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done, in words, without repetition: what the contract is not."""
-        how = [f"{verb} with {', '.join(items)}" for verb, items in self.how.items() if items]
-        return (*how, *self.others)
+        """What was done, in words, without repetition."""
+        return (*self.names, *self.others)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is only called otherwise."""
+        return tuple(f"{verb} with {', '.join(items)}" for verb, items in self.how.items() if items)
 
     def forget(self) -> None:
         """Takes back what was said."""
@@ -99,17 +145,25 @@ class Adapted:
         given = _given(self.ours, args, kwargs)
         if theirs is None or given is None or _takes_anything(theirs):
             return self.candidate(*args, **kwargs)
-        call = arranged(given, theirs, self.vocabulary, defaults=_defaults(self.ours))
+        usual = _usual_config(self.candidate, theirs)
+        call = arranged(given, theirs, self.vocabulary, defaults=_defaults(self.ours), usual=usual)
         options = self.options | self.extras
         call.kwargs |= {
             name: value
             for name, value in options.items()
             if name in theirs.parameters and name not in given and name not in call.kwargs
         }
-        built = self.candidate(*call.args, **call.kwargs)
+        try:
+            built = self.candidate(*call.args, **call.kwargs)
+        except Exception as error:
+            for name, value in call.missing.items():
+                if not self.lenient and name not in {*self.implied, *self.attributes}:
+                    raise _not_taken(name, value) from error  # with which it might be built
+            raise
         self.how["built"] |= dict.fromkeys(call.notes)
-        for name, value in call.missing.items():
-            self._set(built, name, value)
+        for name, value in call.unread().items():
+            if not self.lenient and name not in self.implied:
+                self._set(built, name, value)
         return built
 
     def _set(self, built: Any, name: str, value: Any) -> None:
@@ -122,8 +176,7 @@ class Adapted:
                 return
         if name == "eps":
             self.note("it takes no eps: where values are compared, its own is taken")
-        text = f"it takes no {name}, so that {name}={value!r} cannot be asked for"
-        raise CannotTakeError(text, name)
+        raise _not_taken(name, value)
 
     def _hook(self, built: nn.Module) -> None:
         called = signature_of(built.forward)
@@ -159,18 +212,41 @@ class Adapted:
         given = _given(self.ours_called, args, kwargs)
         if given is None or theirs is None or _takes_anything(theirs):
             return args, kwargs
-        if isinstance(given.get("mask"), Tensor) and self.mask is not None:
-            given["mask"] = _as_meant(given["mask"], self.mask, given, module)
-            self.note(MASKS[self.mask])
-        elif "mask" in given and given["mask"] is None:
-            del given["mask"]
-        call = arranged(given, theirs, self.vocabulary, calls=True)
+        as_given = dict(given)
+        for name, (queries, keys) in MASKED.items():
+            if isinstance(given.get(name), Tensor) and self.mask is not None:
+                query, key = _first_of(queries, as_given), _first_of(keys, as_given)
+                given[name] = _as_meant(given[name], self.mask, query, key, module)
+                self.note(MASKS[self.mask])
+            elif name in given and given[name] is None:
+                del given[name]
+        self._give_causal_mask(given, theirs, module)
+        call = arranged(
+            given, theirs, self.vocabulary, by_name_alone=self.by_name_alone, calls=True
+        )
         for name, value in call.missing.items():
             if value is not None:
                 raise CannotTakeError(f"its call takes no {name}")
-        if module is not None or call.kwargs:
+        unknown = not theirs.parameters.keys() >= kwargs.keys()
+        if module is not None or call.kwargs or unknown:
             self.how["called"] |= dict.fromkeys(call.notes)
         return tuple(call.args), call.kwargs
+
+    def _give_causal_mask(
+        self, given: dict[str, Any], theirs: inspect.Signature, module: nn.Module | None
+    ) -> None:
+        """Gives a part of transformers the causal mask that its model makes for it."""
+        ours = self.ours_called.parameters if self.ours_called else {}
+        taken = theirs.parameters.keys() & SYNONYMS["mask"]
+        x = next(iter(given.values()), None)
+        if "mask" in ours or not taken or not isinstance(x, Tensor) or x.ndim != 3:
+            return
+        if module is not None and type(module).__module__.startswith("transformers."):
+            length = x.shape[-2]
+            blocked = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
+            mask = torch.zeros(1, 1, length, length, dtype=x.dtype, device=x.device)
+            given["mask"] = mask.masked_fill(blocked, -torch.inf)
+            self.remarks["it is given a causal mask of 0 and -inf, as its model gives one"] = None
 
     def _copied(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -237,6 +313,23 @@ class _Watch(TorchDispatchMode):
         return result
 
 
+def _not_taken(name: str, value: Any) -> CannotTakeError:
+    """The error for an argument that a constructor does not take."""
+    text = f"it takes no {name}, so that {name}={value!r} cannot be asked for"
+    return CannotTakeError(text, name)
+
+
+class _OfScript(nn.Module):
+    """A module that calls a scripted one, which takes no hooks itself."""
+
+    def __init__(self, scripted: nn.Module) -> None:
+        super().__init__()
+        self.scripted = scripted
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.scripted(*args, **kwargs)
+
+
 def _function_of(candidate: Candidate) -> Candidate:
     """A function as it is; of a class of modules without sizes, such as nn.GELU, one of them."""
     if inspect.isclass(candidate) and issubclass(candidate, nn.Module):
@@ -270,6 +363,29 @@ def _defaults(signature: inspect.Signature | None) -> dict[str, Any]:
     }
 
 
+def _required(signature: inspect.Signature | None) -> int:
+    """How many arguments must be given."""
+    parameters = signature.parameters.items() if signature else ()
+    return sum(
+        name != "self" and each.default is inspect.Parameter.empty for name, each in parameters
+    )
+
+
+def _usual_config(candidate: Candidate, theirs: inspect.Signature) -> Any:
+    """The configuration that the module of a layer of transformers is for, None if there is none.
+
+    Of its values those are of use that say no size.
+    """
+    module = sys.modules.get(getattr(candidate, "__module__", None) or "")
+    if module is None or not module.__name__.startswith("transformers."):
+        return None
+    named = [each.annotation for each in theirs.parameters.values()]
+    known = [each for name, each in vars(module).items() if name.endswith("Config")]
+    classes = [each for each in (*named, *known) if inspect.isclass(each)]
+    classes = [each for each in classes if each.__name__.endswith("Config")]
+    return classes[0]() if classes else None
+
+
 def _takes_anything(signature: inspect.Signature) -> bool:
     """Whether it hands on what it is given by place, beside options of its own."""
     kinds = {each.kind for each in signature.parameters.values()}
@@ -293,16 +409,23 @@ def _in_double(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     )
 
 
-def _as_meant(
-    mask: Tensor, meaning: str, given: Mapping[str, Any], module: nn.Module | None
-) -> Tensor:
+def _first_of(names: Sequence[str], given: Mapping[str, Any]) -> Any:
+    """The first of these arguments that is given."""
+    return next((given[name] for name in names if name in given), None)
+
+
+def _as_meant(mask: Tensor, meaning: str, query: Any, key: Any, module: nn.Module | None) -> Tensor:
+    """A mask of ours in another meaning, for these inputs of queries and keys."""
     if mask.dtype != torch.bool:
         return mask
+    if meaning in ("padding", "kept"):
+        if mask.ndim != 3 or mask.shape[-2] != 1:
+            raise CannotTakeError("its mask is one of padding alone")
+        keys = mask[:, 0]
+        return ~keys if meaning == "padding" else keys.long()
     if meaning == "inverted":
         return ~mask
     if meaning == "by head":
-        query = given.get("query", given.get("x"))
-        key = given.get("key", query)
         if mask.ndim < 3 or not isinstance(query, Tensor) or not isinstance(key, Tensor):
             return ~mask
         shape = (query.shape[0], query.shape[-2], key.shape[-2])
@@ -311,7 +434,6 @@ def _as_meant(
     if meaning.endswith("head axis") and mask.ndim == 3:
         mask = mask.unsqueeze(-3)
     if meaning.startswith("added"):
-        query = given.get("query", given.get("x"))
         dtype = query.dtype if isinstance(query, Tensor) else torch.float32
         return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, -torch.inf)
     return mask

@@ -85,7 +85,8 @@ def as_dict(report: Report) -> dict[str, Any]:
     return {
         "layer": report.layer_name,
         "holds": bool(report),
-        "not_judged": report.not_run > 0 and not any(result.held for result in report.law),
+        "not_judged": not report.judged
+        or (report.not_run > 0 and not any(result.held for result in report.law)),
         "headline": report.headline,
         "results": [
             {
@@ -95,16 +96,20 @@ def as_dict(report: Report) -> dict[str, Any]:
                 "law": result.law,
                 "text": result.text,
                 "where": result.where,
+                "example": result.example,
             }
             for result in report.results
         ],
         "not_run": report.not_run,
         "weights": report.matching,
+        "names": report.names_line,
+        "part": report.part,
         "notes": list(report.notes),
         "behaves_like": None if report.behaves_like is None else report.behaves_like.name,
         "and_like": None if report.and_like is None else report.and_like.name,
         "fails_like": [version.name for version in report.fails_like],
-        "text": repr(report),
+        "text": repr(report).replace("print(report.all) shows", "--all shows"),
+        "all": report.all,
     }
 
 

@@ -1,5 +1,6 @@
 """What is run to diagnose a layer: as it is, and, if that does not do, in an adapted form."""
 
+import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,8 +9,19 @@ from typing import Any
 from torch import Tensor, nn
 
 from layer_checks.diagnosis.adaptation import MASKS, Adapted
-from layer_checks.diagnosis.instances import copied, original_of, own_layer, rebuilt
-from layer_checks.diagnosis.mistake_matching import Mistakes, failures_of, known_mistakes, resembles
+from layer_checks.diagnosis.examples import of_report, of_values
+from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
+from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
+from layer_checks.diagnosis.mistake_matching import (
+    Mistakes,
+    failures_of,
+    gives_the_same,
+    known_mistakes,
+    resembles,
+)
+from layer_checks.diagnosis.parts import first_difference
+from layer_checks.diagnosis.preparation import is_lazy
+from layer_checks.diagnosis.recording import Record
 from layer_checks.diagnosis.running import Result, failure, run
 from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.comparison import compared_in_single
@@ -17,14 +29,20 @@ from layer_checks.evidence.evidence import error_line
 from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import counterparts, matched_by, weights_of, witnessed_by
-from layer_checks.kit.definitions import Candidate, Check, Layer
+from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
 from layer_checks.kit.match_search import matches, named_by_hand
 from layer_checks.kit.matching import Match, Source, cut, heads_of
+from layer_checks.kit.weight_maps import gatherings
 
+_RAISED = re.compile(r"\w*(Error|Exception)\b")  # how the text of a result begins, where it did
 # Checks that look at what a call does to its inputs, which a candidate with copies cannot change.
 _OF_INPUTS = re.compile(
     r"input.*(unchanged|as (it|they) (is|are|was|were))|changes? (its|no) input"
 )
+
+
+# What is said of a form, and is no check.
+_OF_FORM = ("arguments", "names of arguments")
 
 
 @dataclass
@@ -39,6 +57,9 @@ class Findings:
         not_run: How many checks could not be run.
         mistakes: What is known to behave as the candidate does.
         running: The check that runs.
+        part: Which part of a composed layer differs first, in a sentence.
+        judged: Whether the weights are known to be the same.
+        names_line: What to paste where they are not.
     """
 
     results: tuple[Result, ...] = ()
@@ -48,6 +69,9 @@ class Findings:
     not_run: int = 0
     mistakes: Mistakes = field(default_factory=Mistakes)
     running: Check | None = None
+    part: str = ""
+    judged: bool = True
+    names_line: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +117,12 @@ def _diagnose_instance(
     found: Findings,
 ) -> None:
     instance, notes = original_of(instance)
-    own = own_layer(layer, instance)
+    if is_lazy(instance):
+        text = "its lazy parameters have no shape yet: call it once on an input, then check it"
+        law = f"It is called as {layer.signature}."
+        found.results, found.not_run = (Result(layer.signature, law, False, text),), _number(layer)
+        return
+    own = own_layer(layer, instance) if can_be_copied(instance) else None
     of_its_own = Findings()
     if own is not None:
 
@@ -110,12 +139,15 @@ def _diagnose_instance(
         found.not_run = of_class.not_run
     else:
         found.results = (
-            *(result for result in of_its_own.results if result.name != "arguments"),
+            *(result for result in of_its_own.results if result.name not in _OF_FORM),
             *of_class.results,
         )
         found.notes = tuple(dict.fromkeys((*notes, *of_its_own.notes, *of_class.notes)))
     found.matching = of_its_own.matching or of_class.matching
     found.in_single = of_its_own.in_single or of_class.in_single
+    found.judged = of_its_own.judged and of_class.judged
+    found.part = of_its_own.part or of_class.part
+    found.names_line = of_its_own.names_line or of_class.names_line
     found.mistakes = of_class.mistakes
 
 
@@ -135,23 +167,51 @@ class _Diagnosis:
         self.checks = tuple(each for each in layer.checks if not each.weak)
         laws = [each for each in self.checks if each.kind == "law"]
         named = [each for each in laws if each.name.startswith("values")]
-        self.trial = (named or laws or list(self.checks))[0]
+        self.trials = [*named, *laws] or list(self.checks)
+        self.trial = self.trials[0]
+        self.judged, self.suggested = True, ""
+        self.form = _Form(candidate)
 
     def run(self) -> None:
         """Runs the candidate as it is, and adapted where that brings more of the law to hold."""
+        found = self.found
+        try:
+            self._diagnose()
+        except Exception as error:  # in what a reader's layer is adapted by
+            if self.names:  # which may be wrong, and then the reader is told
+                raise
+            text = f"it could not be adapted, {error_line(error)}: pass a function that builds it"
+            law = f"It is called as {self.layer.signature}."
+            found.results = found.results or (Result(self.layer.signature, law, False, text),)
+            found.not_run = 0 if len(found.results) > 1 else len(self.checks)
+            found.notes = (*found.notes, text)
+        if not self.judged and not _law_holds(found.results):
+            found.judged, found.names_line = False, self.suggested
+            found.results = as_unjudged(found.results)
+            found.mistakes = Mistakes()
+            return
+        self._exemplify()
+
+    def _diagnose(self) -> None:
         plain = _Form(self.candidate)
         problem = self._problem(plain)
         loaded = None if problem or self.names else self._loaded(plain)
         if problem is None and not self.names:
             self.found.results = self._results(plain)
             self.found.matching = loaded.text if loaded else ""
-            known = self._mistakes(plain, self.found.results)
+            asked, results = self._asked_by_name(plain, self.found.results)
+            self.found.results = names_apart(results, loaded.match if loaded else None)
+            known = self._mistakes(asked, self.found.results)
             right = _law_holds(self.found.results) and (loaded is None or loaded.complete)
             if known.exact or right:  # what is known for a mistake is not adapted away
-                self.found.mistakes = known
+                self.found.mistakes, self.form = known, asked
+                if isinstance(asked.candidate, Adapted):
+                    self.found.results = (*self.found.results, *self._arguments(asked.candidate))
+                    self.found.notes = (*asked.candidate.notes, *asked.candidate.remarks)
                 return
         as_is = self.found.results
         adapted = Adapted(self.layer, self.candidate)
+        self._choose_trial(_Form(adapted))
         form = self._fitted(adapted)
         if form is None:
             if problem is not None:
@@ -164,9 +224,52 @@ class _Diagnosis:
         else:
             form = self._in_single(form, None)
             self.found.matching = str(form.match) if form.match else self.found.matching
-            self.found.results = self._of_inputs(as_is) + self._arguments(adapted)
+            self.found.results = (
+                *self._of_inputs(as_is),
+                *self._arguments(adapted),
+            )
+            self._add_own_sizes(form)
         self.found.notes = (*adapted.notes, *adapted.remarks)
+        self.form = form
         self._name_the_mistake(plain, form, as_is)
+        self.found.results = names_apart(self.found.results, form.match)
+
+    def _exemplify(self) -> None:
+        """Gives each failure lines to paste, and says which part differs first."""
+        results = list(
+            of_report(self.layer, self.candidate, self.found.results, self.seed, self.names)
+        )
+        first = next(
+            (each for each in results if each.word == "failed" and each.kind == "law"), None
+        )
+        own = {each.name: each for each in self.checks}
+        if first is not None and first.name in own and self.layer.is_class:
+            try:
+                lines = self._shown(own[first.name])
+            except (OutOfTime, KeyboardInterrupt):
+                raise
+            except Exception:  # a reader's layer can raise anything, and the other lines stand
+                lines = ""
+            results[results.index(first)] = replace(first, example=lines or first.example)
+        self.found.results = tuple(results)
+
+    def _shown(self, one: Check) -> str:
+        """Lines that show the values of a check that fails; notes on the way which part differs."""
+        form, inner = self.form, Record(self.candidate)
+        outer = inner
+        if isinstance(form.candidate, Adapted):
+            adapted = copy.copy(form.candidate)
+            adapted.candidate = inner
+            outer = Record(adapted)
+        self._result(one, replace(form, candidate=outer))
+        if inner.layer is None or outer.built is None or outer.given is None:
+            return ""
+        match = form.match
+        self.found.part = first_difference(self.layer, inner.layer, match, outer.built, outer.given)
+        if isinstance(form.candidate, Adapted) and (adapted.how["called"] or adapted.mask):
+            return ""
+        inner.ours = outer.built
+        return of_values(self.layer, inner, match, self.seed)
 
     def _cannot(self, adapted: Adapted, problem: Result) -> None:
         again = self._problem(_Form(adapted)) or problem
@@ -193,6 +296,26 @@ class _Diagnosis:
     def _results(self, form: _Form) -> tuple[Result, ...]:
         return tuple(self._result(each, form) for each in self.checks)
 
+    def _asked_by_name(
+        self, plain: _Form, results: tuple[Result, ...]
+    ) -> tuple[_Form, tuple[Result, ...]]:
+        """Asks again by other names where an argument was handed over that is not taken.
+
+        What it takes under no name is not asked.
+
+        Args:
+            plain: The candidate as it is.
+            results: How the checks came out for it.
+
+        Returns:
+            The form in which more of the law holds, and its results.
+        """
+        if not any(map(cannot_be_asked, results)):
+            return plain, results
+        named = _Form(Adapted(self.layer, self.candidate))
+        again = self._results(named)
+        return (named, again) if _count(again) >= _count(results) else (plain, results)
+
     def _result(self, one: Check, form: _Form, seed: int | None = None) -> Result:
         self.found.running = one
         with matched_by(form.match):
@@ -207,7 +330,14 @@ class _Diagnosis:
         seen: list[tuple[nn.Module, Mapping[str, Tensor]]] = []
         with witnessed_by(lambda layer, weights: seen.append((layer, weights))):
             self._result(self.trial, form)
-        return _Loaded(*seen[0]) if seen else None
+        return _Loaded(*seen[0]) if seen and not is_lazy(seen[0][0]) else None
+
+    def _choose_trial(self, form: _Form) -> None:
+        """Takes a law for which the candidate has the arguments, where there is one."""
+        for each in self.trials:
+            if self._result(each, form).asked:
+                self.trial = each
+                return
 
     def _fitted(self, adapted: Adapted) -> _Form | None:
         """The form in which the trial holds on other weights and inputs than those of the report.
@@ -239,19 +369,40 @@ class _Diagnosis:
         return False
 
     def _matched(self, form: _Form, loaded: "_Loaded") -> _Form:
+        """The form with the match that gives the right values, or else a known mistake's.
+
+        Where none does, it is settled whether the weights are known to be the same.
+        """
         parameters, weights = weights_of(loaded.layer), loaded.weights
         self._require_names(parameters, weights)
-        tried = []
+        tried: list[Match] = []
         heads = heads_of(loaded.layer)
-        for match in matches(parameters, weights, self.names, layer=self.layer, heads=heads):
+        ways = matches(parameters, weights, self.names, layer=self.layer, heads=heads)
+        for match in ways:
             if not all(name.endswith("bias") for name in match.absent):
                 continue
+            if match.doubted and (loaded.named or self.names):
+                break
             again = _Form(form.candidate, match, in_single=True)
             if self._result(self.trial, again, self.seed + 1).held:
+                if match.doubted:
+                    self._leave_open(match, loaded)
                 return replace(form, match=replace(match, fits=True))
-            tried.append(match)
-        alike = (each for each in tried if resembles(self.layer, form.candidate, each))
-        return replace(form, match=next(alike, tried[0] if tried else None))
+            if not match.doubted:
+                tried.append(match)
+        alike = next((each for each in tried if resembles(self.layer, form.candidate, each)), None)
+        best = alike or (tried[0] if tried else None)
+        whole = any(match.complete for match in tried) and not ways.cut_short
+        known = loaded.named or loaded.holds_too_little or bool(self.names)
+        if not (known or whole or (alike is not None and alike.complete)):
+            self._leave_open(best, loaded)
+        return replace(form, match=best)
+
+    def _leave_open(self, match: Match | None, loaded: "_Loaded") -> None:
+        """The weights are not known to be the same: the reader is to say which they are."""
+        self.judged = False
+        parameters = weights_of(loaded.layer)
+        self.suggested = names_line(self.layer, self.candidate, match, parameters, loaded.weights)
 
     def _require_names(
         self, parameters: Mapping[str, Tensor], weights: Mapping[str, Tensor]
@@ -261,7 +412,8 @@ class _Diagnosis:
         if wrong := sorted(set(self.names) - known):
             raise ValueError(f"names= has {wrong}; the weights of the book: {sorted(weights)}")
         theirs = set(named_by_hand(self.names, parts).values())
-        if wrong := sorted(theirs - set(parameters)):
+        of_lists = {name for each in gatherings(parameters) for name in each.lists}
+        if wrong := sorted(theirs - set(parameters) - of_lists):
             raise ValueError(f"names= has {wrong}; the layer's parameters: {sorted(parameters)}")
 
     def _masked(self, adapted: Adapted, form: _Form) -> _Form:
@@ -324,19 +476,52 @@ class _Diagnosis:
         )
 
     def _arguments(self, adapted: Adapted) -> tuple[Result, ...]:
-        """The contract that the candidate has with its callers, where it is not the book's."""
-        if not adapted.notes:
-            return ()
-        law = f"It is called as {self.layer.signature}, and returns a tensor."
-        text = "; ".join(adapted.notes)
-        return (Result("arguments", law, False, text, "contract"),)
+        """What it has with its callers that is not the book's: names alone, and what is more."""
+        found = []
+        if adapted.names:
+            law = f"Its arguments have the names and the order of {self.layer.signature}."
+            text = "; ".join(adapted.names)
+            found.append(Result("names of arguments", law, False, text, "names"))
+        if adapted.others:
+            law = f"It is called as {self.layer.signature}, and returns a tensor."
+            text = "; ".join(adapted.others)
+            found.append(Result("arguments", law, False, text, "contract"))
+        return tuple(found)
+
+    def _add_own_sizes(self, form: _Form) -> None:
+        """Asks a layer that does not take a size for its values at the sizes that it has."""
+        results = {result.name: result for result in self.found.results}
+        if not self.layer.is_class or results[self.trials[0].name].asked:
+            return
+        lenient = Adapted(self.layer, self.candidate)
+        lenient.lenient = True
+        first: list[nn.Module] = []
+
+        def kept(*args: Any, **kwargs: Any) -> nn.Module:
+            first.append(lenient(*args, **kwargs))
+            return first[0]
+
+        self._problem(_Form(kept))
+        own = own_layer(self.layer, first[0]) if first else None
+        if own is None:
+            return
+        of_its_own = Findings()
+
+        def copy_of(*args: Any, **kwargs: Any) -> nn.Module:
+            return copied(first[0])
+
+        _Diagnosis(own, copy_of, self.names, self.seed, of_its_own).run()
+        asked = [each for each in of_its_own.results if each.name not in _OF_FORM]
+        self.found.results = (*asked, *self.found.results)
+        self.judged &= of_its_own.judged
 
     def _name_the_mistake(self, plain: _Form, form: _Form, as_is: Sequence[Result]) -> None:
         results = self.found.results
         right = _law_holds(results)
         known = Mistakes()
         if form is not plain:
-            known = self._mistakes(form, results)
+            apart = names_apart(results, form.match)
+            known = self._mistakes(form, [each for each in apart if each.kind != "names"])
             if right and not known.exact:  # the contract is another one; the start is not
                 known = self._mistakes(form, [each for each in results if each.kind == "start"])
         elif not right:
@@ -346,15 +531,46 @@ class _Diagnosis:
     def _mistakes(self, form: _Form, results: Sequence[Result]) -> Mistakes:
         """The known mistakes of a form."""
         failures = _failures(results)
-        if not failures:
-            return Mistakes()
+        if not any(each.word == "failed" and each.name in failures for each in results):
+            return Mistakes()  # what could not be asked is no mistake
         try:
             untold = self._untold(results)
-            return known_mistakes(self.layer, form.candidate, failures, form.match, untold)
+            known = known_mistakes(self.layer, form.candidate, failures, form.match, untold)
+            return self._confirmed(known, results)
         except (OutOfTime, KeyboardInterrupt):
             raise
         except BaseException:  # where even the probe ends the program, nothing is known
             return Mistakes()
+
+    def _confirmed(self, known: Mistakes, results: Sequence[Result]) -> Mistakes:
+        """What it behaves like only where that gives the same on the input that fails.
+
+        Otherwise it fails the same checks, or other ones.
+        """
+        version = known.behaves_like
+        order = {"law": 0, "contract": 1, "start": 2}
+        failed = [each for each in results if each.word == "failed" and each.kind in order]
+        first = min(failed, key=lambda each: order[each.kind], default=None)
+        if known.and_like is not None or first is None:
+            return known
+        if version is None:
+            return replace(known, fails_like=self._alike(known.fails_like, first))
+        if gives_the_same(first, version, self.layer, self.seed):
+            return known
+        exact = (version,) if known.exact else ()
+        alike = self._alike((*exact, *known.fails_like), first)
+        return replace(known, behaves_like=None, exact=False, fails_like=alike)
+
+    def _alike(self, versions: tuple[WrongVersion, ...], first: Result) -> tuple[WrongVersion, ...]:
+        """Of those that fail the same checks, the ones that fail as this does.
+
+        What raises an error does not fail as what gives another value.
+        """
+        one = next((each for each in self.checks if each.name == first.name), None)
+        if one is None or not _RAISED.match(first.text):
+            return versions
+        found = {each: run(one, each.layer, self.seed) for each in versions}
+        return tuple(each for each, result in found.items() if _RAISED.match(result.text))
 
     def _untold(self, results: Sequence[Result]) -> frozenset[str]:
         """The checks whose failure tells nothing.
@@ -370,7 +586,7 @@ class _Diagnosis:
 
 
 def _failures(results: Sequence[Result]) -> frozenset[str]:
-    return failures_of(result for result in results if result.name != "arguments")
+    return failures_of(result for result in results if result.name not in _OF_FORM)
 
 
 @dataclass(frozen=True)
@@ -387,6 +603,37 @@ class _Loaded:
         return shapes == {name: each.shape for name, each in self.layer.named_parameters()}
 
     @property
+    def named(self) -> bool:
+        """Whether names settle which weight is which: its own are the book's, or the reverse.
+
+        One of the same name and another number of elements is no other form of that weight.
+        """
+        own, books = dict(self.layer.named_parameters()), self.weights
+        shared = own.keys() & books.keys()
+        shapes = all(
+            own[name].shape == books[name].shape or own[name].numel() != books[name].numel()
+            for name in shared
+        )
+        return bool(shared) and len(shared) in (len(own), len(books)) and shapes
+
+    @property
+    def holds_too_little(self) -> bool:
+        """Whether it has fewer numbers in matrices than the book's, or none: no other form has."""
+        own = [each.numel() for each in self.layer.parameters() if each.ndim > 1]
+        books = [each.numel() for each in self.weights.values() if each.ndim > 1]
+        return sum(own) < sum(books) or not list(self.layer.parameters())
+
+    @property
+    def match(self) -> Match:
+        """The match, as one that was looked for."""
+        pairs = counterparts(self.layer, self.weights)
+        own = dict(self.layer.named_parameters())
+        left = tuple(name for name in own if name not in pairs)
+        absent = frozenset(self.weights) - set(pairs.values())
+        sources = {name: Source((known,)) for name, known in pairs.items()}
+        return Match(sources, absent, left)
+
+    @property
     def complete(self) -> bool:
         """Whether each weight and each parameter had its counterpart."""
         pairs = counterparts(self.layer, self.weights)
@@ -398,11 +645,12 @@ class _Loaded:
     @property
     def text(self) -> str:
         """The match in words, empty where it is by name."""
-        pairs = counterparts(self.layer, self.weights)
-        own = dict(self.layer.named_parameters())
-        left = tuple(name for name in own if name not in pairs)
-        sources = {name: Source((known,)) for name, known in pairs.items()}
-        return str(Match(sources, left=left))
+        return str(replace(self.match, absent=frozenset()))
+
+
+def _number(layer: Layer) -> int:
+    """How many checks a layer has that decide something."""
+    return sum(not each.weak for each in layer.checks)
 
 
 def _law_holds(results: Iterable[Result]) -> bool:

@@ -1,6 +1,5 @@
 """A module that a reader has built: a copy of it at its own sizes, and its class at others."""
 
-import copy
 import inspect
 import itertools
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from layer_checks.diagnosis.adaptation import is_compiled
 from layer_checks.evidence.evidence import Evidence, equivalent
 from layer_checks.kit.arguments import Vocabulary, signature_of, vocabulary_of
-from layer_checks.kit.candidates import built, randn64, randomized, width_of
+from layer_checks.kit.candidates import built, deep_copy, randn64, randomized, width_of
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
 
@@ -173,10 +172,32 @@ def _inner_width(instance: nn.Module) -> int | None:
     return max(matrices[0].shape) if matrices else None
 
 
+def can_be_copied(instance: nn.Module) -> bool:
+    """Whether a copy computes with its own weights.
+
+    One that holds a method of its class compiled, such as `forward`, has copies that compute with
+    the weights of the first; what its class builds does not.
+    """
+    return not any(
+        _is_compiled_method(value)
+        for part in instance.modules()
+        if not isinstance(part, torch.jit.ScriptModule)
+        for value in vars(part).values()
+    )
+
+
+def _is_compiled_method(value: object) -> bool:
+    """Whether it is what `torch.compile` returns for a method as the class defines it."""
+    method = getattr(value, "_torchdynamo_orig_callable", None)
+    if not inspect.ismethod(method):
+        return False
+    return getattr(type(method.__self__), method.__name__, None) is method.__func__
+
+
 def copied(instance: nn.Module) -> nn.Module:
     """A copy that can be given weights, and trained."""
     with torch.no_grad():  # the copy of a scripted module would have parameters with a history
-        again = copy.deepcopy(instance)
+        again = deep_copy(instance)
     for parameter in again.parameters():
         parameter.requires_grad_(True)
     return again

@@ -1,5 +1,7 @@
 """Which known wrong versions a candidate behaves like."""
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +16,7 @@ from layer_checks.evidence.evidence import error_line
 from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import matched_by
-from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
+from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
 from layer_checks.kit.matching import Match
 from layer_checks.kit.oracles import noticing_own_eps
 
@@ -125,7 +127,7 @@ def _of_setting(
     if _alike(right, found):
         # Without eps: one that all are given would hide which of them have one of their own.
         plain = setting and _OWN_EPS[0]
-        telling = {each: _failures(layer, each.layer, plain) for each in alike}
+        telling = _telling(layer, alike, plain, failures)
         exact = [version for version, its_failures in telling.items() if its_failures == failures]
         if exact:
             return Mistakes(exact[0], exact=True)
@@ -134,22 +136,20 @@ def _of_setting(
         two = _of_two(layer, setting, found)
         if two.behaves_like or found.ended or _numbers(found) == _numbers(right):
             return two
-        telling = {
-            version: failures_of_version(version)
+        versions = [
+            version
             for version in layer.wrong_versions
             if _numbers(print_of(version)) == _numbers(found)
             and _alike(_without_numbers(right), _without_numbers(print_of(version)))
-        }
+        ]
+        telling = _telling(layer, versions, setting, failures)
         return Mistakes(fails_like=_contained(telling, failures, failures - untold))
     behaves_like = min(alike, key=lambda each: len(failures_of_version(each) ^ failures))
     rest = failures - failures_of_version(behaves_like) - untold
     if not rest:
         return Mistakes(behaves_like, exact=failures_of_version(behaves_like) == failures)
-    invisible = {
-        each: failures_of_version(each)
-        for each in layer.wrong_versions
-        if _alike(right, print_of(each))
-    }
+    unseen = [each for each in layer.wrong_versions if _alike(right, print_of(each))]
+    invisible = _telling(layer, unseen, setting, failures)
     return Mistakes(behaves_like, _contained(invisible, failures, rest))
 
 
@@ -190,10 +190,76 @@ def _contained(
     return tuple(told)
 
 
-@cache
+def _telling(
+    layer: Layer,
+    versions: Iterable[WrongVersion],
+    setting: "_OwnEps | None",
+    failures: frozenset[str],
+) -> dict[WrongVersion, frozenset[str]]:
+    """The failures of those that fail some of what the candidate fails, and nothing else.
+
+    A version is asked no more than tells that it is none of them.
+    """
+    asked = [each for each in layer.checks if not each.weak]
+    first = [each for each in asked if each.name in failures]
+    rest = [each for each in asked if each.name not in failures]
+    found = {}
+    for version in versions:
+        its = frozenset(each.name for each in first if _fails(layer, version.layer, setting, each))
+        if its and not any(_fails(layer, version.layer, setting, each) for each in rest):
+            found[version] = its
+    return found
+
+
 def _failures(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> frozenset[str]:
-    built = setting.of(candidate) if setting else candidate
-    return failures_of(run(each, built) for each in layer.checks if not each.weak)
+    asked = [each for each in layer.checks if not each.weak]
+    return frozenset(each.name for each in asked if _fails(layer, candidate, setting, each))
+
+
+@cache
+def _fails(layer: Layer, candidate: Candidate, setting: "_OwnEps | None", one: Check) -> bool:
+    return not run(one, setting.of(candidate) if setting else candidate).held
+
+
+def gives_the_same(result: Result, version: WrongVersion, layer: Layer, seed: int) -> bool:
+    """Whether a known wrong version gives the same as a candidate where a check of this fails.
+
+    Args:
+        result: How the check came out for the candidate.
+        version: The wrong version.
+        layer: The layer of both.
+        seed: With which the candidate was asked.
+
+    Returns:
+        Whether both have the same value at the same place, or the same error.
+    """
+    one = next((each for each in layer.checks if each.name == result.name), None)
+    if one is None:
+        return True
+    other = run(one, version.layer, seed)
+    if other.held:
+        return False
+    mine, its = _place_and_value(result.where), _place_and_value(other.where)
+    if mine is None or its is None:
+        return mine is its and _kind_of(result.text) == _kind_of(other.text)
+    (place, value), (its_place, its_value) = mine, its
+    if math.isnan(value) or math.isnan(its_value):
+        return math.isnan(value) and math.isnan(its_value)
+    return place == its_place and math.isclose(value, its_value, rel_tol=2e-3, abs_tol=1e-6)
+
+
+def _place_and_value(where: str) -> tuple[str, float] | None:
+    """The index and what the candidate has there, as `where_of` writes them."""
+    found = re.match(r"at index (\(.*?\)): (\S+) against", where)
+    try:
+        return (found[1], float(found[2])) if found else None
+    except ValueError:  # a boolean, or an integer that is written otherwise
+        return (f"{found[1]} {found[2]}", 0.0) if found else None
+
+
+def _kind_of(text: str) -> str:
+    """A failure's text without what it measured and without names of classes."""
+    return re.sub(r"[\d.]+(e[-+]?\d+)?|\b[A-Z]\w*\(.*", "#", text)
 
 
 @cache

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from layer_checks.diagnosis.diagnosis import Findings, diagnose
+from layer_checks.diagnosis.judging import UNKNOWN
 from layer_checks.diagnosis.report_html import as_html
 from layer_checks.diagnosis.running import Result
 from layer_checks.diagnosis.sandbox import OutOfTime, ordinary, silent, time_limit
@@ -12,7 +13,16 @@ from layer_checks.kit.definitions import Candidate, Kind, WrongVersion
 from layer_checks.registry import layer_named
 
 # What each kind is called in a report, in the order in which they stand there.
-KINDS: Mapping[Kind, str] = {"law": "the law", "contract": "the contract", "start": "the start"}
+KINDS: Mapping[Kind, str] = {
+    "law": "the law",
+    "contract": "the contract",
+    "start": "the start",
+    "names": "names only",
+}
+
+
+# Results that say what was adapted.
+_OF_FORM = ("arguments", "names of arguments")
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,8 +30,9 @@ class Report:
     """What the checks of a layer found out about a candidate. True if the law holds.
 
     The law is what the layer computes, values and gradients; the contract is how it is called and
-    what it refuses; the start is its initial values and defaults. Shows as text in a terminal, as a
-    table in a notebook.
+    what it refuses; the start is its initial values and defaults; names are what is only called
+    otherwise. Shows as text in a terminal, as a table in a notebook: what counts first, then what
+    fails, with what holds folded.
 
     Attributes:
         layer_name: The layer that the candidate is to be.
@@ -33,6 +44,9 @@ class Report:
         in_single: Whether it computes in float32 whatever its input is, and was compared there.
         fails_like: Known wrong versions that no value shows, which fail checks that it fails.
         and_like: The second wrong version, where only two at once compute the same.
+        part: Which part of a composed layer differs first, in a sentence.
+        judged: Whether its weights are known to be the book's, without which no law is judged.
+        names_line: The call with `names=` to paste, where they are not.
     """
 
     layer_name: str
@@ -44,6 +58,9 @@ class Report:
     in_single: bool = False
     fails_like: tuple[WrongVersion, ...] = ()
     and_like: WrongVersion | None = None
+    part: str = ""
+    judged: bool = True
+    names_line: str = ""
 
     @property
     def passed(self) -> tuple[Result, ...]:
@@ -71,12 +88,27 @@ class Report:
         return self._of("start")
 
     @property
+    def names(self) -> tuple[Result, ...]:
+        """The results that are only another name, and break no contract."""
+        return self._of("names")
+
+    @property
+    def all(self) -> str:
+        """The report as text with what holds, too, and with lines to paste for each failure."""
+        return self._text(folded=False)
+
+    @property
     def headline(self) -> str:
         """What counts, in one line."""
         held, failed, unasked = (
             sum(result.word == word for result in self.law)
             for word in ("held", "failed", "unasked")
         )
+        if not self.judged:
+            return (
+                f"{self.layer_name}: the law could not be judged: it is not known which weight is "
+                "which"
+            )
         if self.not_run and not held:
             return f"{self.layer_name}: the law could not be judged"
         total = len(self.law)
@@ -94,10 +126,12 @@ class Report:
                 said += f"; {KINDS[kind]} fails, {broken} of {len(words)}"
             elif unasked := words.count("unasked"):
                 said += f"; {KINDS[kind]} could not be asked in {unasked} of {len(words)}"
+        if self.names:
+            said += f"; other names in {len(self.names)}"
         return f"{self.layer_name}: {said}"
 
     def __bool__(self) -> bool:
-        if any(result.word == "failed" for result in self.law):
+        if not self.judged or any(result.word == "failed" for result in self.law):
             return False
         held = [result.name for result in self.law if result.held]
         if all(result.asked for result in self.law):
@@ -105,44 +139,89 @@ class Report:
         return any(name.startswith("values") for name in held)
 
     def __repr__(self) -> str:
-        lines = [self.headline]
+        return self._text(folded=True)
+
+    def _text(self, folded: bool) -> str:
+        lines = [wrapped(line, indent=8) for line in (self.headline, *self._first())]
+        lines += self._to_paste()
         several = len({result.kind for result in self.results}) > 1
         for kind, name in KINDS.items():
-            results = self._of(kind)
+            results = [each for each in self._of(kind) if not (folded and each.held)]
             lines += [name] if several and results else []
-            lines += map(repr, results)
-        lines += self._remarks()
-        return "\n".join(wrapped(line, indent=8) for line in lines)
+            for result in results:
+                lines.append(wrapped(repr(result), indent=8))
+                lines += [] if folded else _indented(result.example)
+        lines += [wrapped(line, indent=8) for line in self._remarks()]
+        count = len(self.passed)
+        if folded and count:
+            lines.append(
+                f"{_holding(count)}: print(report.all) shows {'it' if count == 1 else 'them'}"
+            )
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         kinds = [(name, self._of(kind)) for kind, name in KINDS.items()]
-        return as_html(self.headline, kinds, self._remarks(look_first=False))
+        paste = "\n".join(line.strip() for line in self._to_paste()[1:])
+        return as_html(self.headline, kinds, self._first(), self._remarks(), paste)
 
-    def _remarks(self, look_first: bool = True) -> list[str]:
+    def _first(self) -> list[str]:
+        """What it behaves like, and what to look at first."""
+        lines = []
+        if self.behaves_like is not None:
+            lines.append(f"behaves like: {self.behaves_like!r}")
+        if self.and_like is not None:
+            lines.append(f"and like: {self.and_like!r}")
+        lines += [f"fails the same checks as: {version!r}" for version in self.fails_like]
+        if not self.judged:
+            lines.append("look first at the names: say which weight is which, and check it again")
+            return lines
+        first = self._look_first
+        if first is not None:
+            at = f" It differs {first.where}." if first.where else ""
+            lines.append(f"look first at {first.name}: {first.law}{at}")
+        lines += [f"look at the parts: {self.part}."] if self.part else []
+        return lines
+
+    @property
+    def _look_first(self) -> Result | None:
+        """The failure to look at first; where nothing fails, what could not be asked of the law."""
+        if self.not_run:
+            return None
+        wanted = [(word, kind) for word in ("failed", "unasked") for kind in ("law", "contract")]
+        wanted = [*wanted[:2], ("failed", "start"), ("unasked", "law")]
+        for word, kind in wanted:
+            for result in self.results:
+                if (result.word, result.kind) == (word, kind):
+                    return result
+        return None
+
+    def _to_paste(self) -> list[str]:
+        first = self._look_first
+        example = first.example if first is not None else ""
+        lines = _indented(example if self.judged else self.names_line)
+        return ["to paste:", *lines] if lines else []
+
+    def _remarks(self) -> list[str]:
         remarks = []
         if self.not_run:
             needed = ", which need this first" if not any(self.passed) else ""
             remarks.append(f"not run {self.not_run} checks{needed}")
         remarks += [f"weights {self.matching}"] if self.matching else []
-        told = "; ".join(result.text for result in self.results if result.name == "arguments")
+        told = "; ".join(result.text for result in self.results if result.name in _OF_FORM)
         remarks += [f"note    {note}" for note in self.notes if note not in told]
-        rest = (*self.law, *self.failed)
-        unheld = [
-            result for word in ("failed", "unasked") for result in rest if result.word == word
-        ]
-        first = next(iter(unheld), None)
-        if look_first and first is not None and not self.not_run:
-            at = f" It differs {first.where}." if first.where else ""
-            remarks.append(f"look first at {first.name}: {first.law}{at}")
-        if self.behaves_like is not None:
-            remarks.append(f"behaves like: {self.behaves_like!r}")
-        if self.and_like is not None:
-            remarks.append(f"and like: {self.and_like!r}")
-        remarks += [f"fails the same checks as: {version!r}" for version in self.fails_like]
         return remarks
 
     def _of(self, kind: Kind) -> tuple[Result, ...]:
         return tuple(result for result in self.results if result.kind == kind)
+
+
+def _indented(lines: str) -> list[str]:
+    """Lines of code, which are never wrapped."""
+    return [f"    {line}" for line in lines.splitlines()]
+
+
+def _holding(count: int) -> str:
+    return "1 check holds" if count == 1 else f"{count} checks hold"
 
 
 def wrapped(line: str, indent: int) -> str:
@@ -175,7 +254,8 @@ def check(
         timeout: Seconds after which the report ends with the check that has no answer.
 
     Returns:
-        A report that shows one line for each check. An error of the candidate is such a line too.
+        A report that shows one line for each check that fails. An error of the candidate is such a
+        line too. Where it is not known which weight is which, no law is judged.
 
     Raises:
         ValueError: If there is no layer of this name, `names` names what is not there, or `timeout`
@@ -215,6 +295,9 @@ def check(
         found.in_single,
         found.mistakes.fails_like,
         found.mistakes.and_like,
+        found.part,
+        found.judged and all(result.text != UNKNOWN for result in found.results),
+        found.names_line,
     )
 
 

@@ -9,12 +9,8 @@ from layer_checks.diagnosis.running import Result
 _STYLE = """
 .layer-report { margin: .5rem 0 1rem; overflow-x: auto; }
 .layer-report table { border-collapse: collapse; font-size: .85rem; margin: 0; }
-.layer-report caption {
-  caption-side: top;
-  font-weight: 600;
-  padding: 0 0 .4rem;
-  text-align: start;
-}
+.layer-report .headline { font-size: 1rem; font-weight: 600; margin: 0; }
+.layer-report pre { font-size: .8rem; margin: .3rem 0; overflow-x: auto; padding: .3rem .5rem; }
 .layer-report :is(th, td) {
   background: none;
   border-bottom: 1px solid var(--pst-color-border, var(--jp-border-color2, #8886));
@@ -33,31 +29,43 @@ _STYLE = """
 
 
 def as_html(
-    headline: str, kinds: Sequence[tuple[str, Sequence[Result]]], remarks: Iterable[str]
+    headline: str,
+    kinds: Sequence[tuple[str, Sequence[Result]]],
+    first: Iterable[str],
+    remarks: Iterable[str],
+    paste: str = "",
 ) -> str:
-    """A report as HTML.
+    """A report as HTML: the headline, what counts first, what fails, and folded what holds.
 
     Args:
         headline: What counts, in one line.
         kinds: The results of each kind, with its name.
+        first: Lines above the table.
         remarks: Lines below the table.
+        paste: Code below the lines above the table.
 
     Returns:
         One element with its own style.
     """
     broken = [(name, [each for each in results if not each.held]) for name, results in kinds]
     held = [(name, [each for each in results if each.held]) for name, results in kinds]
-    lines = "\n".join(f"<p>{escape(line)}</p>" for line in remarks)
+    code = f"<pre>{escape(paste)}</pre>" if paste else ""
     return f"""<div class="layer-report">
 <style>{_STYLE}</style>
+<p class="headline">{escape(headline)}</p>
+{_paragraphs(first)}
+{code}
 <table>
-<caption>{escape(headline)}</caption>
 {_bodies(broken)}
 </table>
-{_held(held)}
 {_fold([result for _, results in broken for result in results])}
-{lines}
+{_held(held)}
+{_paragraphs(remarks)}
 </div>"""
+
+
+def _paragraphs(lines: Iterable[str]) -> str:
+    return "\n".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
 def _bodies(kinds: Sequence[tuple[str, Sequence[Result]]]) -> str:
@@ -96,4 +104,5 @@ def _fold(failed: Sequence[Result]) -> str:
         f"{escape(f' It differs {result.where}.' if result.where else '')}</li>"
         for result in failed
     )
-    return f"<details><summary>What to look at</summary><ul>\n{items}\n</ul></details>"
+    more = "print(report.all) has three lines to paste for each of them."
+    return f"<details><summary>What to look at</summary><ul>\n{items}\n</ul><p>{more}</p></details>"

@@ -9,6 +9,14 @@ from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.definitions import Candidate, Check, Kind
 
+# Methods of the book's models, which others' models do not have.
+_LACKING = re.compile(
+    r"has no attribute '(loss|generate|stream|new_caches|last_hidden_state|logits)'$"
+)
+
+
+_NUMBER = r"-?\d+\.\d+(?:e[-+]\d+)?|-?\d+e[-+]\d+|-?\d+(?=[ ,]|$)"
+
 
 @dataclass(frozen=True, repr=False)
 class Result:
@@ -22,6 +30,7 @@ class Result:
         kind: Which kind of statement it is.
         where: Where it went wrong: the index, both values and the shape.
         asked: Whether the candidate has the arguments with which the check asks.
+        example: Lines to paste that show the failure.
     """
 
     name: str
@@ -31,6 +40,7 @@ class Result:
     kind: Kind = "law"
     where: str = field(default="", compare=False)
     asked: bool = True
+    example: str = field(default="", compare=False)
 
     @property
     def word(self) -> str:
@@ -52,6 +62,10 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
         return Result(one.name, one.law, False, failure(error), one.kind, where_of(error))
     except (OutOfTime, KeyboardInterrupt):
         raise
+    except AttributeError as error:
+        lacking = _LACKING.search(str(error))
+        text = f"it has no {lacking[1]}" if lacking else shortened(error_line(error))
+        return Result(one.name, one.law, False, text, one.kind, asked=lacking is None)
     except NotImplementedError as error:
         asked = str(error).startswith("Module [")  # it has no `forward`, which torch says so
         text = shortened(error_line(error) if asked else str(error) or "not implemented")
@@ -72,7 +86,20 @@ def where_of(error: AssertionError) -> str:
     lines = [line.strip() for line in str(error).strip().splitlines()[1:]]
     where = [line.split(";")[0] for line in lines if line.startswith(("at index", "shape"))]
     text = ", ".join(where).removesuffix(", torch.float64")
-    return re.sub(r"-?\d+\.\d+(e[-+]\d+)?", lambda number: f"{float(number[0]):.4g}", text)
+    text = re.sub(rf"({_NUMBER}) against ({_NUMBER})", _shortened_pair, text)
+    return text
+
+
+def apart(value: float, expected: float) -> tuple[str, str]:
+    """Two numbers with four digits, or as many as tell them apart, and one more."""
+    for digits in range(3, 17):
+        if f"{value:.{digits}g}" != f"{expected:.{digits}g}":
+            return f"{value:.{digits + 1}g}", f"{expected:.{digits + 1}g}"
+    return repr(value), repr(expected)
+
+
+def _shortened_pair(pair: re.Match[str]) -> str:
+    return " against ".join(apart(float(pair[1]), float(pair[2])))
 
 
 def shortened(text: str) -> str:

@@ -23,9 +23,10 @@ SYNONYMS: Mapping[str, frozenset[str]] = {
         "dim_ff n_inner ffn_hidden hidden_size inner_dim mlp_dim ffn_num_hiddens hidden".split()
     ),
     "dropout": frozenset(
-        "p drop dropout_p dropout_rate dropout_prob drop_rate attn_pdrop resid_pdrop embd_pdrop "
-        "attn_dropout attention_dropout hidden_dropout_prob attention_probs_dropout_prob "
-        "hidden_dropout resid_dropout attention_dropout_rate drop_prob".split()
+        "p rate drop dropout_p dropout_rate dropout_prob drop_rate attn_pdrop resid_pdrop "
+        "embd_pdrop attn_dropout attention_dropout hidden_dropout_prob "
+        "attention_probs_dropout_prob hidden_dropout resid_dropout attention_dropout_rate "
+        "drop_prob".split()
     ),
     "eps": frozenset(
         "epsilon variance_epsilon layer_norm_eps layer_norm_epsilon rms_norm_eps norm_eps".split()
@@ -41,18 +42,27 @@ SYNONYMS: Mapping[str, frozenset[str]] = {
     "x": frozenset("input inputs hidden_states h src".split()),
 }
 # Values that ask for nothing, so that they may be left out.
-_NEUTRAL = {"dropout": 0.0, "dropout_p": 0.0, "bias": True, "mask": None, "cache": None}
+_NEUTRAL = {
+    "dropout": 0.0,
+    "dropout_p": 0.0,
+    "bias": True,
+    "mask": None,
+    "memory_mask": None,
+    "cache": None,
+}
 # What others want to be told, and what the book's layers always do.
 _OPTIONS: Mapping[str, object] = {"batch_first": True}
+# Positions for layers that must be told how many they will see: a little more than any check has.
+_LENGTH = 1100
 # What others must be told, and what does not matter here.
 _WANTED: Mapping[str, object] = {
-    "block_size": 64,
-    "max_len": 64,
-    "max_seq_len": 64,
-    "context_length": 64,
-    "n_positions": 64,
-    "n_ctx": 64,
-    "max_position_embeddings": 64,
+    "block_size": _LENGTH,
+    "max_len": _LENGTH,
+    "max_seq_len": _LENGTH,
+    "context_length": _LENGTH,
+    "n_positions": _LENGTH,
+    "n_ctx": _LENGTH,
+    "max_position_embeddings": _LENGTH,
     "layer_idx": 0,
     "bias": True,
     "qkv_bias": True,
@@ -88,9 +98,14 @@ class Config:
     """A configuration that has each size under every name that it is known by."""
 
     def __init__(
-        self, ours: Mapping[str, Any], vocabulary: "Vocabulary", used: dict[str, Any]
+        self,
+        ours: Mapping[str, Any],
+        vocabulary: "Vocabulary",
+        used: dict[str, Any],
+        usual: Any = None,
     ) -> None:
         self._ours, self._vocabulary, self._used = ours, vocabulary, used
+        self._usual = usual
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -98,9 +113,15 @@ class Config:
         for known in (*self._ours, *_WANTED):
             if name == known or name in self._vocabulary.get(known, ()):
                 value = self._ours[known] if known in self._ours else _WANTED[known]
-                self._used[name] = value
+                self._used[known] = value
                 return value
-        raise AttributeError(f"the configuration has no {name!r}")
+        usual = getattr(self._usual, name, _LENGTH)
+        if usual is None or isinstance(usual, bool | str):
+            return usual
+        raise AttributeError(
+            f"the configuration has no {name!r}: pass a function that takes our arguments, and "
+            "builds it"
+        )
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -122,12 +143,25 @@ class Arranged:
         kwargs: The others.
         notes: What was done, in words.
         missing: Arguments that it does not take, by the book's names.
+        read: Those that a configuration was asked for; None where there is none.
+        to_read: Those that it was given.
     """
 
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     missing: dict[str, Any] = field(default_factory=dict)
+    read: dict[str, Any] | None = None
+    to_read: dict[str, Any] = field(default_factory=dict)
+
+    def unread(self) -> dict[str, Any]:
+        """What was not taken, once the layer is built."""
+        if self.read is None:
+            return self.missing
+        found = {name: each for name, each in self.to_read.items() if name not in self.read}
+        return self.missing | {
+            name: each for name, each in found.items() if not _asks_for_nothing(name, each)
+        }
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -143,8 +177,10 @@ def arranged(
     theirs: inspect.Signature,
     vocabulary: Vocabulary = SYNONYMS,
     *,
+    by_name_alone: Collection[str] = (),
     defaults: Mapping[str, Any] | None = None,
     calls: bool = False,
+    usual: Any = None,
 ) -> Arranged:
     """Gives each argument of ours to the one of theirs that has its name, or a synonym, or place.
 
@@ -152,8 +188,10 @@ def arranged(
         ours: The book's arguments that are given, by name, in order.
         theirs: What the reader's layer takes.
         vocabulary: What others call ours.
+        by_name_alone: Those of ours that are never given by place.
         defaults: The book's values of the others, for a configuration.
         calls: Whether optional ones may be taken by place too, as in a call of `forward`.
+        usual: A configuration whose flags and words are taken where it is asked for such.
     """
     kinds = inspect.Parameter
     named = [
@@ -165,14 +203,23 @@ def arranged(
     result = Arranged()
     required = [each.name for each in named if each.default is kinds.empty]
     if len(required) == 1 and required[0] in _CONFIGS and required[0] not in ours:
-        return _with_config({**(defaults or {}), **ours}, vocabulary, required[0], result)
+        result.to_read = dict(ours)
+        return _with_config({**(defaults or {}), **ours}, vocabulary, required[0], result, usual)
     rest = [name for name in ours if name not in by_name.values()]
+    by_place = [name for name in rest if name not in by_name_alone]
     for each in named:
-        if each.name in by_name or not rest or (each.default is not kinds.empty and not calls):
+        if each.name in by_name or not by_place or (each.default is not kinds.empty and not calls):
             continue
         if each.name not in _WANTED and each.name not in _BY_NAME_ALONE:
-            by_name[each.name] = rest.pop(0)
+            by_name[each.name] = by_place.pop(0)
+            rest.remove(by_name[each.name])
     has_kwargs = any(each.kind is kinds.VAR_KEYWORD for each in theirs.parameters.values())
+    masks = {
+        name
+        for known, others in vocabulary.items()
+        for name in (known, *others)
+        if known.endswith("mask")
+    }
     positional = True
     for each in named:
         if each.name in by_name:
@@ -183,7 +230,10 @@ def arranged(
         elif each.default is kinds.empty and each.name in _WANTED:
             value = _WANTED[each.name]
             result.notes.append(f"{each.name}={value}")
-        elif each.default is kinds.empty and each.name in {"mask", *SYNONYMS["mask"]}:
+        elif _is_short(each) and not calls:
+            value = _WANTED[each.name]
+            result.notes.append(f"{each.name}={value}")
+        elif each.default is kinds.empty and each.name in masks:
             value = None
         else:
             positional = False  # its default stands, or Python names what is missing
@@ -193,9 +243,10 @@ def arranged(
         else:
             result.kwargs[each.name] = value
     for name in rest:
-        if has_kwargs and name not in _NEUTRAL:
+        nothing = _asks_for_nothing(name, ours[name])
+        if has_kwargs and (name not in _NEUTRAL or not (calls or nothing)):
             result.kwargs[name] = ours[name]
-        elif name not in _NEUTRAL or ours[name] != _NEUTRAL[name]:
+        elif not nothing:
             result.missing[name] = ours[name]
     result.notes[:0] = [
         f"{given} for {known}"
@@ -203,6 +254,18 @@ def arranged(
         if given != known and known != "x"
     ]
     return result
+
+
+def _is_short(parameter: inspect.Parameter) -> bool:
+    """Whether it is a number of positions that a layer sees, by default fewer than a check has."""
+    default = parameter.default
+    fixed = isinstance(default, int) and not isinstance(default, bool)
+    return _WANTED.get(parameter.name) == _LENGTH and fixed and default < _LENGTH
+
+
+def _asks_for_nothing(name: str, value: Any) -> bool:
+    """Whether an argument may as well be left out."""
+    return value is None or (name in _NEUTRAL and value == _NEUTRAL[name])
 
 
 def _by_name(ours: Mapping[str, Any], theirs: list[str], vocabulary: Vocabulary) -> dict[str, str]:
@@ -216,9 +279,9 @@ def _by_name(ours: Mapping[str, Any], theirs: list[str], vocabulary: Vocabulary)
 
 
 def _with_config(
-    ours: Mapping[str, Any], vocabulary: Vocabulary, name: str, result: Arranged
+    ours: Mapping[str, Any], vocabulary: Vocabulary, name: str, result: Arranged, usual: Any
 ) -> Arranged:
-    used: dict[str, Any] = {}
-    result.args.append(Config(ours, vocabulary, used))
+    result.read = {}
+    result.args.append(Config(ours, vocabulary, result.read, usual))
     result.notes.append(f"a {name} that has the sizes under each name")
     return result

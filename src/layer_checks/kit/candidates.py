@@ -1,5 +1,7 @@
 """Handling of layers that others wrote: giving them weights, and asking for their gradients."""
 
+import copy
+import inspect
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,12 +15,14 @@ from torch import Tensor, nn
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.gradients import differentiated
 from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.definitions import Candidate
 from layer_checks.kit.matching import Match
 
 randn64 = partial(torch.randn, dtype=torch.float64)
 
 Module = TypeVar("Module", bound=nn.Module)
+Copied = TypeVar("Copied", bound=nn.Module | tuple[nn.Module, ...])
 # Told of each layer that is given weights, and of the weights.
 Witness: TypeAlias = Callable[[nn.Module, Mapping[str, Tensor]], None]
 
@@ -64,6 +68,50 @@ def weights_of(module: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in module.named_parameters()}
 
 
+def deep_copy(value: Copied) -> Copied:
+    """A deep copy, also of modules that keep a tensor of their last call, which has a history.
+
+    Args:
+        value: A module, or several of them in a tuple.
+
+    Returns:
+        The copy, in which such tensors are values alone.
+    """
+    modules = value if isinstance(value, tuple) else (value,)
+    kept = [
+        tensor
+        for module in modules
+        for part in module.modules()
+        for held in vars(part).values()
+        for tensor in _tensors_in(held)
+        if not tensor.is_leaf
+    ]
+    return copy.deepcopy(value, {id(tensor): tensor.detach().clone() for tensor in kept})
+
+
+def _tensors_in(value: object) -> Iterator[Tensor]:
+    several = list(value.values()) if isinstance(value, dict) else value
+    for each in several if isinstance(several, list | tuple) else (several,):
+        if isinstance(each, Tensor):
+            yield each
+
+
+@contextmanager
+def of_three_axes_alone(layer: object) -> Iterator[None]:
+    """Where a layer is made of `nn.Conv1d`, an error says only that it takes inputs of three axes.
+
+    Raises:
+        CannotTakeError: In the place of that error.
+    """
+    try:
+        yield
+    except (AssertionError, IndexError, RuntimeError, ValueError) as error:
+        parts = layer.modules() if isinstance(layer, nn.Module) else ()
+        if not any(isinstance(part, nn.Conv1d) for part in parts):
+            raise
+        raise CannotTakeError("it takes inputs of three axes alone") from error
+
+
 def width_of(module: nn.Module) -> int | None:
     """The last axis of a module's first parameter, None if it has none."""
     first = next(module.parameters(), None)
@@ -84,6 +132,14 @@ def built(candidate: Candidate, *args: Any, **kwargs: Any) -> nn.Module:
     if not isinstance(layer, nn.Module):
         raise AssertionError(f"not a torch.nn.Module but {type(layer).__name__}")
     return layer
+
+
+def takes(candidate: Candidate, name: str) -> bool:
+    """Whether a class or function says that it takes an argument of this name."""
+    try:
+        return name in inspect.signature(candidate).parameters
+    except (TypeError, ValueError):  # it does not say what it takes
+        return False
 
 
 def load(layer: Module, weights: Mapping[str, Tensor]) -> Module:

@@ -18,8 +18,8 @@ Candidate: TypeAlias = Callable[..., Any]
 
 # What a check is about: what the layer computes, values and gradients; how it is called, what it
 # refuses and how exact it is in which dtype (arguments, names, masks, caches, half precisions); its
-# initial values and defaults.
-Kind: TypeAlias = Literal["law", "contract", "start"]
+# initial values and defaults. What differs in names alone is found out, and no check's own kind.
+Kind: TypeAlias = Literal["law", "contract", "start", "names"]
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 View = TypeVar("View")
@@ -132,10 +132,15 @@ class Layer:
         right: The right layer, a class or a function; that of this name in `transformer_layers`
             unless given.
         synonyms: What other works call its arguments, beside what they call those of any layer.
-        words: What other works call its projections, by the names that it gives them, in words that
-            stand in a name of weights: beside those of queries, keys, values and outputs.
+        words: What other works call its projections and norms, by the names that it gives them, in
+            words that stand in a name of weights: beside those of queries, keys, values and
+            outputs, and of a first and a second norm.
+        parts: What other works call those of its modules that hold weights of the same names, by
+            the names that it gives them, in words that stand in the name of theirs.
+        by_name: Arguments that others are given by name alone, never by place.
         options: Arguments that it does not have, and the values that others are given for them.
         attributes: Arguments that may be set as an attribute where a constructor takes none.
+        implied: Arguments that a constructor need not take, since every input tells them.
         sizes: How arguments of its constructor are read off somebody's module, beside those that
             are read off any.
         leading: The axes before the features of the inputs with which a module of somebody's is
@@ -161,8 +166,11 @@ class Layer:
     right: Any = None
     synonyms: Mapping[str, Collection[str]] = field(default_factory=dict)
     words: Mapping[str, Collection[str]] = field(default_factory=dict)
+    parts: Mapping[str, Collection[str]] = field(default_factory=dict)
+    by_name: Collection[str] = ()
     options: Mapping[str, object] = field(default_factory=dict)
     attributes: Collection[str] = ()
+    implied: Collection[str] = ()
     sizes: Mapping[str, Callable[[nn.Module], int | None]] = field(default_factory=dict)
     leading: tuple[int, ...] | None = (2, 3)
     layout: Layout = field(default_factory=Layout)

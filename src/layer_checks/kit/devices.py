@@ -18,6 +18,9 @@ _MIXED = re.compile(r"(same|expected) device|two devices")
 def stays_on_its_device(called: Candidate, *inputs: Any) -> Evidence:
     """Checks that what is called with tensors on a device gives its result there.
 
+    It is called on the CPU before, and a function afterwards as well: nothing that one call made
+    may serve another on another device.
+
     Where there is no tensor among the inputs, it is that device which is torch's default one.
 
     Args:
@@ -33,18 +36,23 @@ def stays_on_its_device(called: Candidate, *inputs: Any) -> Evidence:
     meta = torch.device("meta")
     torch.ones(1, device=meta).neg()  # has torch load what it needs before a default device is set
     moved = [x.to(meta) if isinstance(x, Tensor) else x for x in inputs]
-    if isinstance(called, nn.Module):
-        called = called.to(meta)
+    with torch.no_grad():
+        called(*inputs)
+    away = called.to(meta) if isinstance(called, nn.Module) else called
     try:
         if any(isinstance(x, Tensor) for x in inputs):
-            result = called(*moved)
+            result = away(*moved)
         else:
             with meta:
-                result = called(*moved)
+                result = away(*moved)
     except CannotTakeError:
         raise
     except Exception as error:  # a reader's layer can raise anything
         if _MIXED.search(str(error)):
             raise AssertionError(f"not equal: {str(error).splitlines()[0]}") from error
         return holds(True, "it does not run on the meta device")
-    return same(f"on the device {result.device}", "on the device meta")
+    evidence = same(f"on the device {result.device}", "on the device meta")
+    if not isinstance(called, nn.Module):
+        again = f"on the device {called(*inputs).device} afterwards"
+        same(again, "on the device cpu afterwards")
+    return evidence

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.evidence.evidence import Evidence, equivalent, holds
 
 
 def survivors(count: int, p: float) -> Tensor:
@@ -57,26 +57,52 @@ def elements_dropped(rows: Tensor, p: float) -> tuple[Tensor, Tensor]:
     return by_choice * rows, kept == 0
 
 
+def independent(dropped: Tensor, p: float) -> Evidence:
+    """Checks that each is dropped by itself: neighbors along an axis have nothing in common.
+
+    Args:
+        dropped: What is dropped, of any shape; a mask that is shared along an axis shows where
+            there are some hundred pairs.
+        p: The share that is dropped.
+
+    Returns:
+        Evidence of the covariance of neighbors along the last axis that has some.
+
+    Raises:
+        AssertionError: If it is not 0.
+    """
+    centered = dropped.double() - p
+    evidence = None
+    for axis in range(dropped.ndim):
+        pairs = centered.unfold(axis, 2, 1).prod(dim=-1) if dropped.shape[axis] > 1 else None
+        if pairs is not None:
+            sigma = p * (1 - p) / math.sqrt(pairs.numel())
+            evidence = equivalent(pairs.mean(), 0.0, atol=6 * sigma)
+    return evidence or holds(True, "there is one alone")
+
+
 def one_of(rows: Tensor, possible: Tensor, dropped: Tensor, p: float) -> Evidence:
     """Checks that each row is one of those that are possible, and that p of all is dropped.
 
     Args:
         rows: Shape `(..., width)`.
         possible: Shape `(choices, ..., width)`.
-        dropped: Which things are dropped in each choice, shape `(choices, things)`.
+        dropped: Which things are dropped in each choice, shape `(choices, *things)`.
         p: The share that is dropped.
 
     Returns:
         Evidence of the largest distance from what is possible.
 
     Raises:
-        AssertionError: If a row is none of them, or another share is dropped.
+        AssertionError: If a row is none of them, another share is dropped, or what is dropped is
+            shared along an axis of the rows or of the things.
     """
     distances = (possible - rows).abs().amax(dim=-1).flatten(1)
     nearest, choice = distances.min(dim=0)
     evidence = equivalent(nearest, torch.zeros_like(nearest), atol=1e-9)
     found = dropped[choice].double()
     equivalent(found.mean(), p, atol=6 * math.sqrt(p * (1 - p) / found.numel()))
+    independent(found.unflatten(0, rows.shape[:-1]), p)
     return evidence
 
 

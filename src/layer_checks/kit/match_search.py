@@ -1,19 +1,21 @@
 """The search for the match of a reader's parameters and the book's weights, by names and shapes.
 
-A name that is understood is never doubted; where none is, the shapes leave ways that are tried one
-after the other. Any projections of one input can be packed into one parameter, in any order.
+A name that is understood is believed; where none is, the shapes leave ways that are tried one after
+the other. Any projections of one input can be packed into one parameter, in any order. Where
+nothing fits, names are doubted as well, and such a match says so.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice, permutations
+from itertools import combinations, permutations
 
 import torch
 from torch import Tensor
 
 from layer_checks.kit.definitions import Layer
 from layer_checks.kit.matching import Match, Source, Turns, cut, number_of_turns, whole
+from layer_checks.kit.weight_maps import Gathering, folded, folds_of, gatherings
 
 _GAIN = {"weight", "gamma", "gain", "scale", "g", "a", "a_2", "alpha", "w"}
 _SHIFT = {"bias", "beta", "shift", "offset", "b", "b_2"}
@@ -31,7 +33,9 @@ _ROLES = {
 _PROJECTIONS = ("query", "key", "value")
 _LETTERS = re.compile(r"w?[qkv]{2,3}")  # wqkv, kv
 _MATRIX = torch.empty(0, 0)
-_MOST = 150  # ways that are tried
+_PAIR = re.compile(r"^(.*\.)?(?:w|b|weight|bias|kernel)_(\w*[a-z]\w*)$", re.IGNORECASE)
+_MOST = 150  # ways that are tried where names are believed
+_FEW = 60  # where they are not, or where layouts are mixed
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,34 @@ class _Unit:
     vectors: tuple[str, ...]
 
 
+class Ways(Iterator[Match]):
+    """The ways to match.
+
+    Attributes:
+        cut_short: Whether there were more of the likely ones than are tried.
+    """
+
+    def __init__(self, stages: Iterator[tuple[Iterator[Match], int, bool]]) -> None:
+        self.cut_short = False
+        self._ways = self._all_of(stages)
+
+    def __next__(self) -> Match:
+        """The next likeliest."""
+        return next(self._ways)
+
+    def _all_of(self, stages: Iterator[tuple[Iterator[Match], int, bool]]) -> Iterator[Match]:
+        seen: set[tuple[tuple[str, Source], ...]] = set()
+        for ways, most, likely in stages:
+            for count, match in enumerate(ways):
+                if count == most:
+                    self.cut_short |= likely
+                    break
+                key = tuple(sorted(match.sources.items(), key=lambda each: each[0]))
+                if key not in seen:
+                    seen.add(key)
+                    yield match
+
+
 def matches(
     parameters: Mapping[str, Tensor],
     weights: Mapping[str, Tensor],
@@ -50,8 +82,11 @@ def matches(
     *,
     layer: Layer,
     heads: int = 1,
-) -> Iterator[Match]:
-    """The ways to match, the likeliest first: a name that is understood is never doubted.
+) -> Ways:
+    """The ways to match, the likeliest first.
+
+    First a name that is understood is believed, and square matrices are all held in one layout;
+    then layouts are mixed, and then names are doubted.
 
     Args:
         parameters: The reader's.
@@ -63,22 +98,74 @@ def matches(
     Returns:
         At most some hundred ways.
     """
+
+    def stages() -> Iterator[tuple[Iterator[Match], int, bool]]:
+        ways = gatherings(parameters)
+        for doubts, squares in ((False, (False, True)), (False, (None,)), (True, (False, True))):
+            for square in squares:
+                for gathering in ways:
+                    found = _ways(parameters, weights, names or {}, layer, heads, gathering)
+                    likely = square is not None and not doubts
+                    yield found(square, doubts), _MOST if likely else _FEW, likely
+
+    return Ways(stages())
+
+
+def _ways(
+    parameters: Mapping[str, Tensor],
+    weights: Mapping[str, Tensor],
+    names: Mapping[str, str],
+    layer: Layer,
+    heads: int,
+    gathering: Gathering,
+) -> Callable[[bool | None, bool], Iterator[Match]]:
     layout = layer.layout
-    parts = cut(weights, layout)
-    search = _Search(parameters, parts, layer.words, heads)
-    named = named_by_hand(names or {}, parts)
-    ours = _units({name: part for name, part in parts.items() if name not in named})
-    theirs = _units({name: each for name, each in parameters.items() if name not in named.values()})
+    parts, theirs = cut(weights, layout), gathering.stacked(parameters)
+    named = named_by_hand(names, parts)
     held_in_out = frozenset(name for name, each in weights.items() if layout.is_in_out(name, each))
-    by_hand = list(search.by_hand(named))
-    if names and not by_hand:
-        return
-    for sources in islice(search.assigned(theirs, ours), _MOST):
-        for fixed in by_hand or [{}]:
-            how = "names=" if fixed else "by order"
-            match = _complete(fixed | sources, parameters, parts, how)
-            contrary = search.contrary_to_names(sources)
-            yield replace(match, held_in_out=held_in_out, layout=layout, contrary=contrary)
+    flat = _flat(parameters, theirs, parts, gathering)
+    our_units = _units({name: part for name, part in parts.items() if name not in named})
+    their_units = _units(
+        {name: each for name, each in theirs.items() if name not in named.values()}, flat
+    )
+
+    def found(square: bool | None, doubts: bool) -> Iterator[Match]:
+        search = _Search(theirs, parts, layer.words, layer.parts, heads, flat, square, doubts)
+        by_hand = list(search.by_hand(named))
+        if names and not by_hand:
+            return
+        for sources in search.assigned(their_units, our_units):
+            for fixed in by_hand or [{}]:
+                how = "names=" if fixed else "by order"
+                match = _complete(fixed | sources, theirs, parts, how)
+                yield replace(
+                    match,
+                    held_in_out=held_in_out,
+                    layout=layout,
+                    contrary=search.contrary_to_names(sources),
+                    gathering=gathering,
+                    doubted=doubts,
+                )
+
+    return found
+
+
+def _flat(
+    parameters: Mapping[str, Tensor],
+    theirs: Mapping[str, Tensor],
+    parts: Mapping[str, Tensor],
+    gathering: Gathering,
+) -> frozenset[str]:
+    """Those with several axes that are vectors: biases of lists, or with an axis for the heads."""
+    sizes = {each.numel() for each in parts.values() if each.ndim == 1}
+    own = gathering.members(parameters)
+    found = set()
+    for name, each in theirs.items():
+        of_list = name in gathering.lists and parameters[own[name][0]].ndim == 1
+        bias = each.ndim > 1 and each.numel() in sizes and (_words(name) or [""])[0] in _SHIFT
+        if of_list or bias:
+            found.add(name)
+    return frozenset(found)
 
 
 def named_by_hand(names: Mapping[str, str], parts: Mapping[str, Tensor]) -> dict[str, str]:
@@ -104,18 +191,19 @@ def _complete(
     return Match(dict(sources), absent, left, how)
 
 
-def _units(tensors: Mapping[str, Tensor]) -> list[_Unit]:
+def _units(tensors: Mapping[str, Tensor], flat: Collection[str] = ()) -> list[_Unit]:
     """Groups parameters by the part of their names before `weight`, `bias` and such."""
     groups: dict[str, list[str]] = {}
+    pairs = _pairs(tensors, flat)
     for name in tensors:
         whole, slash, third = name.partition("/")
         leaf = _LEAF.match(whole)
-        unit = (leaf.group(1) or "") if leaf else whole
+        unit = pairs.get(name) or ((leaf.group(1) or "") if leaf else whole)
         groups.setdefault(unit + slash + third, []).append(name)
     units = []
     for unit, members in groups.items():
-        matrices = [name for name in members if tensors[name].ndim == 2]
-        vectors = tuple(name for name in members if tensors[name].ndim == 1)
+        vectors = tuple(name for name in members if tensors[name].ndim == 1 or name in flat)
+        matrices = [name for name in members if tensors[name].ndim > 1 and name not in flat]
         matrix = matrices[0] if len(matrices) == 1 else None
         units += [_Unit(unit, matrix, vectors)] if matrix or not matrices else []
         if len(matrices) > 1:
@@ -127,14 +215,45 @@ def _units(tensors: Mapping[str, Tensor]) -> list[_Unit]:
     return units
 
 
+def _pairs(tensors: Mapping[str, Tensor], flat: Collection[str]) -> dict[str, str]:
+    """What w_q and b_q have in common, where both are there: in one module, or in two."""
+    found: dict[str, str] = {}
+    for of_one_module in (True, False):
+        groups: dict[str, list[str]] = {}
+        for name in tensors.keys() - found.keys():
+            if fits := _PAIR.match(name):
+                module = (fits[1] or "") if of_one_module else ""
+                groups.setdefault(f"{module}{fits[2]}", []).append(name)
+        for unit, members in groups.items():
+            kinds = sorted(tensors[each].ndim > 1 and each not in flat for each in members)
+            if kinds == [False, True]:
+                found |= dict.fromkeys(members, unit)
+    return found
+
+
 @dataclass(frozen=True)
 class _Search:
-    """A reader's parameters and number of heads, and the parts and names of the book's weights."""
+    """What is known for a search.
+
+    Attributes:
+        parameters: The reader's, those of a list in one.
+        parts: Those of the book's weights.
+        words: What others call them.
+        modules: What others call the modules that hold them.
+        heads: The reader's number of heads.
+        flat: The reader's vectors that have several axes.
+        square: Whether square matrices are held as (in, out); None for each as it may be.
+        doubts: Whether names count for nothing.
+    """
 
     parameters: Mapping[str, Tensor]
     parts: Mapping[str, Tensor]
     words: Mapping[str, Collection[str]]
+    modules: Mapping[str, Collection[str]]
     heads: int
+    flat: Collection[str] = ()
+    square: bool | None = None
+    doubts: bool = False
 
     def by_hand(self, named: Mapping[str, str]) -> Iterator[dict[str, Source]]:
         """The ways that names given by hand leave: which layout it is."""
@@ -169,7 +288,7 @@ class _Search:
         """Those that hold packed ones in another order than that of their name."""
         found = []
         for name, source in sources.items():
-            (theirs,) = _units({name: self.parameters[name]})
+            (theirs,) = _units({name: self.parameters[name]}, self.flat)
             ours = _units({part: self.parts[part] for part in source.parts})
             places = [self._place_in(theirs.name, each) for each in ours if theirs.matrix]
             known = [place for place in places if place is not None]
@@ -179,7 +298,13 @@ class _Search:
 
     def _units_for(self, unit: _Unit, ours: Sequence[_Unit]) -> Iterator[tuple[_Unit, ...]]:
         """Those that a unit may hold: what its name says, or else any, in the order of ours."""
-        same = [each for each in ours if (each.matrix is None) == (unit.matrix is None)]
+        of_its_kind = [each for each in ours if (each.matrix is None) == (unit.matrix is None)]
+        if self.doubts:
+            yield from ((each,) for each in of_its_kind)
+            if unit.matrix is not None:
+                yield from self._packed_in_any_order(unit, of_its_kind)
+            return
+        same = self._of_its_module(unit, of_its_kind)
         exact = [each for each in same if _suffix(unit.name, each.name)][:1]
         role = self._role(unit)
         by_role = exact or [each for each in same if role is not None and self._role(each) == role]
@@ -195,6 +320,12 @@ class _Search:
         if not by_role or (role == "output" and not exact):  # a "proj" may be any projection
             yield from ((each,) for each in free or same)
         yield from self._packed_in_any_order(unit, same)
+
+    def _of_its_module(self, unit: _Unit, ours: Sequence[_Unit]) -> Sequence[_Unit]:
+        """Those of the module of ours that its own speaks of; all where it speaks of none."""
+        spoken = {word for module in unit.name.split(".")[:-1] for word in _words(module)}
+        names = {name for name, known in self.modules.items() if spoken & set(known)}
+        return [each for each in ours if each.name.partition(".")[0] in names] or ours
 
     def _packed_by_name(self, unit: _Unit, ours: Sequence[_Unit]) -> Iterator[tuple[_Unit, ...]]:
         """Those of ours of which its name speaks, two or more of one input, in its order first."""
@@ -227,7 +358,9 @@ class _Search:
 
     def _adding_up(self, unit: _Unit, group: Sequence[_Unit]) -> Iterator[tuple[_Unit, ...]]:
         sizes = sorted(_size(each, self.parts) for each in group)
-        wanted = self.parameters[unit.matrix or ""].shape
+        parameter = self.parameters[unit.matrix or ""]
+        folds = folds_of(parameter.ndim, 2)
+        wanted = {size for fold in folds for size in folded(parameter, fold).shape}
         for count in range(len(group), 1, -1):
             least, most = sum(sizes[:count]), sum(sizes[-count:])
             if not any(least <= size <= most for size in wanted):
@@ -249,22 +382,37 @@ class _Search:
         for source in self._options_of(unit, several):
             found = {unit.matrix: source}
             if unit.vectors and len(biases) == len(several):
-                bias = Source(biases, turns=source.turns)
                 size = sum(self.parts[each].numel() for each in biases)
                 if self.parameters[unit.vectors[0]].numel() == size:
-                    found[unit.vectors[0]] = bias
+                    found[unit.vectors[0]] = self._vector(unit.vectors[0], biases, source.turns)
             yield found
+
+    def _vector(self, name: str, parts: tuple[str, ...], turns: Turns = "") -> Source:
+        fold = folds_of(self.parameters[name].ndim, 1)[0]
+        return Source(parts, turns=turns, fold=fold)
 
     def _options(self, name: str, parts: tuple[str, ...]) -> list[Source]:
         """How a parameter can hold these parts, by its shape."""
-        parameter, held = self.parameters[name], [self.parts[part] for part in parts]
-        if parameter.ndim != held[0].ndim or len({tuple(each.shape[1:]) for each in held}) > 1:
+        held = [self.parts[part] for part in parts]
+        if len({tuple(each.shape[1:]) for each in held}) > 1:
             return []
+        found: list[Source] = []
+        for fold in folds_of(self.parameters[name].ndim, held[0].ndim):
+            shape = tuple(folded(self.parameters[name], fold).shape)
+            found += [replace(each, fold=fold) for each in self._layouts(shape, parts, held)]
+        return found
+
+    def _layouts(
+        self, shape: tuple[int, ...], parts: tuple[str, ...], held: Sequence[Tensor]
+    ) -> list[Source]:
+        """How a matrix or a vector of that shape can hold them."""
         sizes = [len(each) for each in held]
-        shape = (sum(sizes), *held[0].shape[1:])
-        found = [Source(parts)] if tuple(parameter.shape) == shape else []
-        if parameter.ndim == 2 and tuple(parameter.shape) == shape[::-1]:
+        wanted = (sum(sizes), *held[0].shape[1:])
+        found = [Source(parts)] if shape == wanted else []
+        if len(shape) == 2 and shape == wanted[::-1]:
             found.append(Source(parts, transposed=True))
+        if len(found) == 2 and self.square is not None:
+            found = [each for each in found if each.transposed == self.square]
         if len(parts) > 1 and (turns := self._turns(parts, sizes)):
             found += [replace(each, turns=turns) for each in found]
         return found
@@ -288,14 +436,14 @@ class _Search:
             for known in (_GAIN, _SHIFT):
                 fits = [each for each in ours if each.rpartition(".")[2] in known]
                 if leaf in known and fits and self._have_one_shape(name, fits[0]):
-                    fixed[name] = Source((fits[0],))
+                    fixed[name] = self._vector(name, (fits[0],))
         open_theirs = [name for name in theirs if name not in fixed]
         taken = {source.parts[0] for source in fixed.values()}
         open_ours = [name for name in ours if name not in taken]
         for order in permutations(open_ours, min(len(open_theirs), len(open_ours))):
             pairs = list(zip(open_theirs, order, strict=False))
             if all(self._have_one_shape(*pair) for pair in pairs):
-                yield fixed | {name: Source((known,)) for name, known in pairs}
+                yield fixed | {name: self._vector(name, (known,)) for name, known in pairs}
 
     def _place_in(self, name: str, ours: _Unit) -> int | None:
         """The place in a name of the word that speaks of one of ours, None where none does."""
@@ -309,10 +457,10 @@ class _Search:
     def _role(self, unit: _Unit) -> str | None:
         """What a unit is for, as its name says: a name of ours, or what many layers have."""
         last, words = _last(unit.name), set(_words(unit.name))
-        if unit.matrix is not None:
-            for role, known in self.words.items():
-                if last == role or words & set(known):
-                    return role
+        for role, own in self.words.items():
+            of_its_kind = role.startswith("norm") == (unit.matrix is None)
+            if of_its_kind and (last == role or words & set(own)):
+                return role
         for role, known in _ROLES.items():
             if words & known and role.startswith("norm") == (unit.matrix is None):
                 return role
@@ -321,7 +469,7 @@ class _Search:
         return None
 
     def _have_one_shape(self, name: str, part: str) -> bool:
-        return self.parameters[name].shape == self.parts[part].shape
+        return self.parameters[name].numel() == self.parts[part].numel()
 
 
 def _of_one_input(

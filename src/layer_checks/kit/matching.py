@@ -1,8 +1,9 @@
 """Which of the book's weights each parameter of a reader's layer takes.
 
-A parameter can hold a weight as it is, its transpose, or several projections packed into one. What
-the book's layer itself holds packed counts as so many. Every arrangement is linear, so gradients go
-the way back. Which arrangement is a layer's, `kit/match_search.py` looks for.
+A parameter can hold a weight as it is, its transpose, or several projections packed into one; with
+an axis for the heads, or of size 1; or only a head's share, where a list holds those of the others.
+What the book's layer itself holds packed counts as so many. Every arrangement is linear, so
+gradients go the way back. Which arrangement is a layer's, `kit/match_search.py` looks for.
 """
 
 import re
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.kit.definitions import Layout
+from layer_checks.kit.weight_maps import Fold, Gathering
 
 # Names of the number of heads, in the works that people copy from.
 HEADS = ("num_heads", "n_head", "n_heads", "nhead", "heads", "num_attention_heads", "nheads", "h")
@@ -31,11 +33,13 @@ class Source:
         parts: Names of the book's weights, several where they are packed.
         transposed: Whether it is held as (in, out).
         turns: By what packed projections take turns along the outputs.
+        fold: How its axes become two, where there are more.
     """
 
     parts: tuple[str, ...]
     transposed: bool = False
     turns: Turns = ""
+    fold: Fold = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class Match:
         layout: How the book's layer holds them.
         contrary: Parameters that hold packed ones in another order than that of their name.
         fits: Whether the values were right with it.
+        gathering: Which parameters stand together in a list, and which axes are left out.
+        doubted: Whether it takes a name for another than it says, or layouts that are mixed.
     """
 
     sources: Mapping[str, Source]
@@ -61,25 +67,45 @@ class Match:
     layout: Layout = field(default_factory=Layout)
     contrary: tuple[str, ...] = ()
     fits: bool = field(default=False, compare=False)
+    gathering: Gathering = field(default_factory=Gathering)
+    doubted: bool = field(default=False, compare=False)
+
+    @property
+    def complete(self) -> bool:
+        """Whether each parameter holds something, and each weight but biases is held."""
+        return not self.left and all(name.endswith("bias") for name in self.absent)
 
     def weights_for(self, layer: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What each parameter is to hold; those whose weights are not there are left out."""
         parts, heads = cut(weights, self.layout), heads_of(layer)
-        return {
-            name: _packed(source, [parts[part] for part in source.parts], heads)
-            for name, source in self.sources_in(layer).items()
+        parameters = dict(layer.named_parameters())
+        filled = {
+            name: (_packed(source, [parts[part] for part in source.parts], heads), source.fold)
+            for name, source in self._sources_in(parameters).items()
             if all(part in parts for part in source.parts)
         }
+        return self.gathering.spread(filled, parameters)
 
     def sources_in(self, layer: nn.Module) -> dict[str, Source]:
+        """What the parameters hold, by their own names; each of a list holds a share of it."""
+        parameters = dict(layer.named_parameters())
+        members = self.gathering.members(parameters)
+        return {
+            own: source
+            for name, source in self._sources_in(parameters).items()
+            for own in members.get(name, (name,))
+        }
+
+    def _sources_in(self, parameters: Mapping[str, Tensor]) -> dict[str, Source]:
         """The sources, with those of biases of a layer that was matched when it had none."""
         found = dict(self.sources)
-        for name, _ in layer.named_parameters():
+        for name in self.gathering.members(parameters):
             matrix = found.get(f"{name.removesuffix('bias')}weight")
             if matrix is not None and name.endswith("bias") and name not in {*found, *self.left}:
                 biases = tuple(re.sub(r"weight(?=/|$)", "bias", part) for part in matrix.parts)
                 if not set(biases) & set(matrix.parts):
-                    found[name] = Source(biases, turns=matrix.turns)
+                    fold: Fold = "all" if "*" in name else ""
+                    found[name] = Source(biases, turns=matrix.turns, fold=fold)
         return found
 
     def as_ours(
@@ -88,10 +114,13 @@ class Match:
         """Gradients of the layer's parameters, as the book names and shapes these weights."""
         sizes = {name: len(part) for name, part in cut(weights, self.layout).items()}
         parts: dict[str, Tensor] = {}
-        for name, source in self.sources_in(layer).items():
-            if name in tensors and all(part in sizes for part in source.parts):
+        sources = self._sources_in(dict(layer.named_parameters()))
+        folds = {name: source.fold for name, source in sources.items()}
+        gathered = self.gathering.folded(tensors, folds)
+        for name, source in sources.items():
+            if name in gathered and all(part in sizes for part in source.parts):
                 its_sizes = [sizes[part] for part in source.parts]
-                unpacked = _unpacked(source, tensors[name], its_sizes, heads_of(layer))
+                unpacked = _unpacked(source, gathered[name], its_sizes, heads_of(layer))
                 parts |= dict(zip(source.parts, unpacked, strict=True))
         return _joined(parts, self.layout)
 
@@ -118,12 +147,13 @@ def _once(told: Sequence[str]) -> list[str]:
 
 def _told(name: str, source: Source, held_in_out: Collection[str]) -> str | None:
     turned = source.transposed != (source.parts[0].partition("/")[0] in held_in_out)
-    if source.parts == (name,) and not turned:
+    if source.parts == (name,) and not turned and not source.fold:
         return None
     packed = len(source.parts) > 1
     name, parts = _without_leaf(name, source.parts)
     text = " + ".join(_of_whole(part) for part in parts)
     details = ["transposed"] if turned else []
+    details += ["with an axis for the heads"] if source.fold and "*" not in name else []
     details += [f"packed by {source.turns}" if source.turns else "packed"] if packed else []
     return f"{name} <- {text}" + (f" ({', '.join(details)})" if details else "")
 

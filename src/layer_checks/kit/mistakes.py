@@ -51,9 +51,21 @@ def declare(layer: Layer) -> None:
             known.add(name)
 
 
-def _mistake(
+def mistake(
     advice: str, probe: str, *, unless: tuple[str, ...] = (), published: str | None = None
 ) -> Callable[[Make], Make]:
+    """Declares a mistake that a probe is for.
+
+    Args:
+        advice: What to look at, in one sentence.
+        probe: The name of the probe.
+        unless: The names of versions of the layer that say as much.
+        published: Work and file or thread in which it was published.
+
+    Returns:
+        A decorator for what makes the wrong version of a layer, which leaves it as it is.
+    """
+
     def declared(make: Make) -> Make:
         _MISTAKES[in_words(make.__name__)] = _Mistake(advice, make, probe, unless, published)
         return make
@@ -61,7 +73,7 @@ def _mistake(
     return declared
 
 
-def _called(call: Call) -> Make:
+def called(call: Call) -> Make:
     """Makes a wrong version of how it calls the right one, of the same name and docstring."""
 
     def make(layer: Layer) -> Candidate:
@@ -85,27 +97,29 @@ def _called(call: Call) -> Make:
     return make
 
 
-def _floating(x: object) -> bool:
+def is_floating(x: object) -> bool:
+    """Whether it is a tensor of floating-point numbers."""
     return isinstance(x, Tensor) and x.is_floating_point()
 
 
-def _first_tensor(values: Any) -> Tensor | None:
+def first_tensor(values: Any) -> Tensor | None:
+    """The first tensor among arguments, or in a list among them; None where there is none."""
     for value in values:
         if isinstance(value, Tensor):
             return value
-        if isinstance(value, list) and (found := _first_tensor(value)) is not None:
+        if isinstance(value, list) and (found := first_tensor(value)) is not None:
             return found
     return None
 
 
-@_mistake(
+@mistake(
     "leave the input as it is: an operation in place, or on .data, changes the caller's tensor.",
     "input unchanged",
 )
-@_called
+@called
 def edits_its_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Writes into what it is called with."""
-    x = _first_tensor(args)
+    x = first_tensor(args)
     if x is None or x.ndim == 0:
         return call(*args, **kwargs)
     before = x.detach().clone()
@@ -114,11 +128,11 @@ def edits_its_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     return output
 
 
-@_mistake(
+@mistake(
     "start each call anew: nothing of the last one may count in it.",
     "called again",
 )
-@_called
+@called
 def adds_the_last_call(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Adds a share of what it gave last."""
     output = call(*args, **kwargs)
@@ -127,7 +141,7 @@ def adds_the_last_call(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> A
     return output + 0.1 * last
 
 
-@_mistake(
+@mistake(
     "return a new table each time: a cached one is changed by whoever writes into it.",
     "called again",
     unless=("adds the last call",),
@@ -144,86 +158,98 @@ def table_shared_by_all_calls(layer: Layer) -> Candidate:
     return cached
 
 
-@_mistake("keep axes of size 1: squeeze(dim) of one axis, not squeeze() of all.", "sizes of one")
-@_called
+@mistake("keep axes of size 1: squeeze(dim) of one axis, not squeeze() of all.", "sizes of one")
+@called
 def axes_of_one_squeezed(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Drops every axis of size 1."""
     return call(*args, **kwargs).squeeze()
 
 
-@_mistake(
+@mistake("take the last chunk, too, where it is not whole.", "large sizes")
+@called
+def last_chunk_lost(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
+    """Gives zeros for what is left over after chunks of 64."""
+    result = call(*args, **kwargs)
+    for axis, size in enumerate(result.shape):
+        if size > 64:
+            whole = torch.arange(size, device=result.device) < size // 64 * 64
+            result = result * whole.view(-1, *(1 for _ in result.shape[axis + 1 :]))
+    return result
+
+
+@mistake(
     "give each size where you reshape: -1 is ambiguous where there are no elements.",
     "empty batch",
 )
-@_called
+@called
 def size_guessed(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Flattens all but the first axis with -1."""
     output = call(*args, **kwargs)
     return output.reshape(len(output), -1).reshape(output.shape) if output.ndim else output
 
 
-@_mistake(
+@mistake(
     "use reshape or flatten: view raises on input that is not contiguous.",
     "layout in memory",
 )
-@_called
+@called
 def view_of_the_input(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Flattens with `view`."""
-    x = _first_tensor(args)
+    x = first_tensor(args)
     if x is not None:
         x.view(-1)
     return call(*args, **kwargs)
 
 
-@_mistake(
+@mistake(
     "take any size of input: a small value is not 0.",
     "sizes of values",
 )
-@_called
+@called
 def small_values_flushed_to_zero(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Takes 0 for what is smaller than 0.00001."""
 
     def flushed(x: Any) -> Any:
         if isinstance(x, list):
             return [flushed(each) for each in x]
-        return x.where(x.abs() > 1e-5, 0.0) if _floating(x) else x
+        return x.where(x.abs() > 1e-5, 0.0) if is_floating(x) else x
 
     return call(*map(flushed, args), **kwargs)
 
 
-@_mistake(
+@mistake(
     "take the root of what eps has been added to: at 0 a root has no gradient.",
     "inputs all alike",
 )
-@_called
+@called
 def gradient_of_a_root_at_zero(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Adds nothing, by way of the root of a sum of squares."""
-    x = _first_tensor(args)
+    x = first_tensor(args)
     output = call(*args, **kwargs)
     if x is None or not x.is_floating_point():
         return output
     return output + 0.0 * x.double().square().sum().sqrt().to(output.dtype)
 
 
-@_mistake(
+@mistake(
     "let the parameters have gradients also where the input needs none: that of a first layer "
     "never does.",
     "input without gradient",
 )
-@_called
+@called
 def no_graph_unless_the_input_has_one(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Computes without gradients where its input needs none."""
-    x = _first_tensor(args)
+    x = first_tensor(args)
     needed = x is None or not x.is_floating_point() or x.requires_grad
     with torch.set_grad_enabled(torch.is_grad_enabled() and needed):
         return call(*args, **kwargs)
 
 
-@_mistake(
+@mistake(
     "leave gradients on in evaluation: whoever wants none says so by torch.no_grad().",
     "gradients in evaluation",
 )
-@_called
+@called
 def parameters_constant_in_evaluation(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Takes its parameters for constants in evaluation."""
     parameters = [] if wrong.training else [each for each in wrong.parameters()]
@@ -236,7 +262,7 @@ def parameters_constant_in_evaluation(call: Candidate, args: Any, kwargs: Any, w
             each.requires_grad_(True)
 
 
-@_mistake("give an argument that is left out the value of its signature.", "values left out")
+@mistake("give an argument that is left out the value of its signature.", "values left out")
 def other_defaults(layer: Layer) -> Candidate | None:
     """Takes another value for the first argument that is left out and has a number."""
     right: Any = layer.right
@@ -274,26 +300,26 @@ def _another(value: float | bool) -> float | bool:
     return value + 1 if isinstance(value, int) else 0.25 if value != 0.25 else 0.5
 
 
-@_mistake("return the dtype of the input.", "half precisions")
-@_called
+@mistake("return the dtype of the input.", "half precisions")
+@called
 def always_float32(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Returns float32 whatever it was given."""
     return call(*args, **kwargs).float()
 
 
-@_mistake(
+@mistake(
     "keep no result in an attribute, or detach it: the whole graph is kept with it, and a deep "
     "copy fails.",
     "no graph kept",
 )
-@_called
+@called
 def result_kept(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Holds its last result in an attribute."""
     wrong.last = call(*args, **kwargs)
     return wrong.last
 
 
-@_mistake(
+@mistake(
     "draw with torch's generator: it is the one that torch.manual_seed sets.", "draws of torch"
 )
 def generator_of_its_own(layer: Layer) -> Candidate:
@@ -321,7 +347,7 @@ def generator_of_its_own(layer: Layer) -> Candidate:
     return Own
 
 
-@_mistake(
+@mistake(
     "make parameters in __init__: an optimizer that is built before the first call has none of "
     "them.",
     "copies",
@@ -350,7 +376,7 @@ def parameters_made_in_forward(layer: Layer) -> Candidate:
     return Late
 
 
-@_mistake(
+@mistake(
     "let reset_parameters() do what __init__ does: a layer that was made on the meta device has no "
     "other start.",
     "reset",
@@ -377,10 +403,10 @@ def reset_draws_another_start(layer: Layer) -> Candidate:
     return Another
 
 
-@_mistake(
+@mistake(
     "make tensors on the device of the input: torch.zeros_like(x), or device=x.device.", "device"
 )
-@_called
+@called
 def made_on_the_cpu(call: Candidate, args: Any, kwargs: Any, wrong: Any) -> Any:
     """Adds zeros, which it makes on the CPU."""
     output = call(*args, **kwargs)

@@ -4,7 +4,6 @@ Most are `torch.nn`'s own classes; those that are put together of torch's parts 
 checks of their layers. Here stands what these do with any of them.
 """
 
-import copy
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +21,7 @@ from layer_checks.kit.candidates import (
     built,
     counterparts,
     current_match,
+    deep_copy,
     load,
     randn64,
     randomized,
@@ -89,6 +89,15 @@ def with_weights_of(
     return layer
 
 
+def drawn_anew(oracle: nn.Module) -> nn.Module:
+    """Draws an oracle's weights again, but for those that a candidate does not have: they are 0."""
+    randomized(oracle)
+    match = current_match()
+    if match is not None and match.absent:
+        _without(oracle, match.absent)
+    return oracle
+
+
 @contextmanager
 def noticing_own_eps() -> Iterator[list[float]]:
     """Collects the eps of norms that take none, and are held against it."""
@@ -107,7 +116,7 @@ def _own_eps(layer: nn.Module, norm: Any, width: int) -> float:
 
     @torch.no_grad()
     def distance(eps: float) -> float:
-        ours, theirs = copy.deepcopy((layer, norm))  # calls leave averages behind
+        ours, theirs = deep_copy((layer, norm))  # calls leave averages behind
         theirs.eps = eps
         return float((ours(x) - theirs(x)).abs().max().nan_to_num(nan=torch.inf))
 

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.arguments import CannotTakeError
-from layer_checks.kit.candidates import load, weights_of
+from layer_checks.kit.candidates import load, same, weights_of
 
 _SEQ, _NEW, _ROWS, _DRAWS = 3, 5, 24, 3000
 # Of these tokens are prompts; one that is none of them ends what is written.
@@ -158,6 +158,68 @@ def drawn_from_nucleus(model: Any, top_p: float, top_k: int | None = None) -> Ev
     holds(others == 0, "no token is drawn but the most likely ones")
     # Six standard errors of a share of a half.
     return equivalent(found, expected, atol=6 * 0.5 / math.sqrt(_DRAWS))
+
+
+def drawn_from_ties(model: Any, theirs: Writing) -> Evidence:
+    """Checks that of tokens that are as likely as the last of `top_k`, none is left out.
+
+    Args:
+        model: What writes.
+        theirs: Its oracle, whose weights are changed and copied.
+
+    Raises:
+        AssertionError: If others are drawn than the three likeliest, of which two are equal.
+    """
+    likeliest = _fix_few(model, theirs, (1.0, 0.0, 0.0))
+    return same(_tokens_drawn(model, temperature=1.0, top_k=2), set(likeliest))
+
+
+def drawn_to_the_boundary(model: Any, theirs: Writing) -> Evidence:
+    """Checks that of four equal tokens two are drawn where `top_p` is 0.5.
+
+    Args:
+        model: What writes.
+        theirs: Its oracle, whose weights are changed and copied.
+
+    Raises:
+        AssertionError: If another number of them is drawn.
+    """
+    likeliest = _fix_few(model, theirs, (0.0, 0.0, 0.0, 0.0))
+    drawn = _tokens_drawn(model, temperature=1.0, top_p=0.5)
+    holds(drawn <= set(likeliest), "no token is drawn but the most likely ones")
+    return same(len(drawn), 2)
+
+
+def drawn_near_temperature_zero(model: Any, theirs: Writing) -> Evidence:
+    """Checks that near temperature 0 the most likely token is drawn, as at 0.
+
+    Args:
+        model: What writes.
+        theirs: Its oracle, whose weights are changed and copied.
+
+    Raises:
+        AssertionError: If another one is drawn.
+    """
+    likeliest, _ = _fix_few(model, theirs, (2.0, 1.0))
+    model.float()
+    for temperature in (1e-6, 1e-39):  # 2 / 1e-39 is more than float32 has
+        evidence = same(_tokens_drawn(model, temperature=temperature), {likeliest})
+    return evidence
+
+
+def _fix_few(model: nn.Module, theirs: Writing, highest: Sequence[float]) -> list[int]:
+    """Gives a model logits of which these are far above all others; returns their tokens."""
+    tokens = torch.randperm(len(_PROBABILITIES))[: len(highest)]
+    logits = torch.full((len(_PROBABILITIES),), -1e4, dtype=torch.float64)
+    logits[tokens] = torch.tensor(highest, dtype=torch.float64)
+    theirs.fix_logits(logits)
+    load(model, weights_of(theirs))
+    return [int(token) for token in tokens]
+
+
+def _tokens_drawn(model: Any, **options: Any) -> set[int]:
+    many = torch.tensor([_PROMPT]).expand(200, -1)  # one of three is left out once in 10**20 times
+    return set(written(model, many, 1, **options)[:, -1].tolist())
 
 
 def drawn_from_generator(model: Any) -> Evidence:

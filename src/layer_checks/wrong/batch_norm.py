@@ -359,3 +359,17 @@ class RunningAveragesInHalfPrecision(_BatchNorm1d):
     def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         mean, var = super().statistics(x)
         return (mean, var) if self.training else (mean.to(self.dtype), var.to(self.dtype))
+
+
+@batch_norm_1d.wrong("read the number of batches from the buffer: only that is in the state dict.")
+class CountsForItself(_BatchNorm1d):
+    """Has a number of batches of its own, beside the buffer."""
+
+    batches = 0
+
+    def update(self, mean: Tensor, var: Tensor) -> None:
+        self.batches += 1
+        super().update(mean, var)
+
+    def share(self) -> float:
+        return 1 / self.batches if self.momentum is None else self.momentum

@@ -38,7 +38,11 @@ class _CausalSelfAttention(nn.Module):
         past = cache.length if cache is not None else 0
         if cache is not None:
             key, value = cache.append(key, value)
-        weights = self.weights(query, key, self.mask(x.shape[-2], past).to(x.device))
+        mask = self.mask(x.shape[-2], past).to(x.device)
+        if cache is not None and cache.padding is not None:
+            begun = torch.arange(mask.shape[-1]) >= cache.padding[:, None, None, None]
+            mask = mask & begun.to(x.device)
+        weights = self.weights(query, key, mask)
         output = self.merge(self.drop(weights) @ value)
         return self.drop_result(self.c_proj(output))
 
@@ -151,7 +155,7 @@ class MaskTransposed(_CausalSelfAttention):
 
 
 @causal_self_attention.wrong(
-    "with a past, the last query sees every key: shift the diagonal by the past.",
+    "with a past, the last query must see every key: shift the diagonal by the past.",
     published="torch, is_causal=True of scaled_dot_product_attention with fewer queries than keys",
 )
 class AlignedAtTheTopLeft(_CausalSelfAttention):

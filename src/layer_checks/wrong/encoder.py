@@ -1,5 +1,6 @@
 """Known wrong versions of the two encoder layers, made of the book's own parts."""
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -327,3 +328,32 @@ class PreFeedForwardDroppedTwice(_PreNorm):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         x = x + self.attend(self.norm1(x), mask)
         return x + self.drop(self.feed_forward(self.norm2(x)))
+
+
+_SQUARE_ADVICE = "use what the mask holds: that it is square does not make it causal."
+_HINT = (
+    "torch, is_causal=True of nn.TransformerEncoderLayer, "
+    "https://github.com/pytorch/pytorch/issues/96941"
+)
+
+
+def _causal_if_square(mask: Tensor | None) -> Tensor | None:
+    return torch.ones_like(mask).tril() if mask is not None and mask.ndim == 2 else mask
+
+
+@transformer_encoder_layer.wrong(_SQUARE_ADVICE, published=_HINT)
+class SquareMaskTakenForCausal(_PostNorm):
+    """Lets each position see those up to its own, whatever a mask of two axes holds."""
+
+    def attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        return super().attend(x, _causal_if_square(mask))
+
+
+@pre_norm_transformer_encoder_layer.wrong(
+    _SQUARE_ADVICE, name="square mask taken for causal", published=_HINT
+)
+class PreSquareMaskTakenForCausal(_PreNorm):
+    """Lets each position see those up to its own, whatever a mask of two axes holds."""
+
+    def attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        return super().attend(x, _causal_if_square(mask))

@@ -1,5 +1,7 @@
 """Known wrong versions of `GatedFeedForward` and of its packed form."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -13,17 +15,32 @@ class _Gated(nn.Module):
 
     bias = False
 
-    def __init__(self, d_model: int, d_ff: int) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        activation: Callable[[Tensor], Tensor] | None = None,
+        bias: bool = False,
+    ) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(d_model, d_ff, bias=self.bias)
-        self.up_proj = nn.Linear(d_model, d_ff, bias=self.bias)
-        self.down_proj = nn.Linear(d_ff, d_model, bias=self.bias)
+        self.given = activation
+        self.gate_proj = nn.Linear(d_model, d_ff, bias=bias or self.bias)
+        self.up_proj = nn.Linear(d_model, d_ff, bias=bias or self.bias)
+        self.down_proj = nn.Linear(d_ff, d_model, bias=bias or self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(self.joined(self.gate_proj(x), self.up_proj(x)))
 
     def joined(self, gate: Tensor, up: Tensor) -> Tensor:
         return self.activation(gate) * up
+
+    def activation(self, x: Tensor) -> Tensor:
+        return functional.silu(x) if self.given is None else self.given(x)
+
+
+@gated_feed_forward.wrong("take the activation that is given, SiLU where none is.")
+class ActivationIgnored(_Gated):
+    """Takes SiLU whatever is given."""
 
     def activation(self, x: Tensor) -> Tensor:
         return functional.silu(x)
@@ -123,16 +140,33 @@ class _Packed(nn.Module):
 
     bias = False
 
-    def __init__(self, d_model: int, d_ff: int) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        activation: Callable[[Tensor], Tensor] = functional.silu,
+        bias: bool = False,
+    ) -> None:
         super().__init__()
-        self.gate_up_proj = nn.Linear(d_model, 2 * d_ff, bias=self.bias)
-        self.down_proj = nn.Linear(d_ff, d_model, bias=self.bias)
+        self.activation = activation
+        self.gate_up_proj = nn.Linear(d_model, 2 * d_ff, bias=bias or self.bias)
+        self.down_proj = nn.Linear(d_ff, d_model, bias=bias or self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(self.joined(*self.cut(self.gate_up_proj(x))))
 
     def cut(self, both: Tensor) -> tuple[Tensor, ...]:
         return both.chunk(2, dim=-1)
+
+    def joined(self, gate: Tensor, up: Tensor) -> Tensor:
+        return self.activation(gate) * up
+
+
+@packed_gated_feed_forward.wrong(
+    "take the activation that is given, SiLU where none is.", name="activation ignored"
+)
+class PackedActivationIgnored(_Packed):
+    """Takes SiLU whatever is given."""
 
     def joined(self, gate: Tensor, up: Tensor) -> Tensor:
         return functional.silu(gate) * up
@@ -146,7 +180,7 @@ class SecondHalfAsTheGate(_Packed):
     """Takes the second half as the gate."""
 
     def joined(self, gate: Tensor, up: Tensor) -> Tensor:
-        return gate * functional.silu(up)
+        return gate * self.activation(up)
 
 
 @packed_gated_feed_forward.wrong(

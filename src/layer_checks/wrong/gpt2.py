@@ -25,6 +25,7 @@ from transformer_layers import (
     KeyValueCache,
     sinusoidal_positions,
 )
+from transformer_layers.attention.cache import next_positions
 from transformer_layers.generation.decoder import require_ids
 
 _GRAYKODE = "graykode/gpt-2-Pytorch, GPT2/model.py"
@@ -47,12 +48,17 @@ class _GPT2(GPT2):
         self, ids: Tensor, caches: Sequence[KeyValueCache] | None = None
     ) -> Tensor:
         require_ids(self, ids, caches, len(self.h))
-        past = caches[0].length if caches else 0
-        x = self.drop(self.tokens(ids) + self.positions(past, ids.shape[-1]))
+        x = self.drop(self.tokens(ids) + self.placed(ids.shape[-1], caches))
         return self.norm(self.through(x, caches))
 
     def tokens(self, ids: Tensor) -> Tensor:
         return self._embed(ids)
+
+    def placed(self, seq: int, caches: Sequence[KeyValueCache] | None) -> Tensor:
+        past = caches[0].length if caches else 0
+        if not caches or caches[0].padding is None:
+            return self.positions(past, seq)
+        return self.positions(0, past + seq)[next_positions(seq, caches[0])]
 
     def positions(self, past: int, seq: int) -> Tensor:
         return self.wpe(torch.arange(past, past + seq, device=self.wpe.weight.device))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from layer_checks.checks.gpt2 import gpt2
-from transformer_layers import GPT2, next_token_distribution
+from transformer_layers import GPT2, GPT2Config, KeyValueCache, next_token_distribution
 from transformer_layers.generation.evaluation import in_evaluation
 from transformer_layers.generation.loop import as_batch, is_stop, require_stops
 
@@ -182,3 +182,85 @@ class GeneratorLeftOut(_Writing):
         self, probabilities: Tensor, temperature: float, generator: torch.Generator | None
     ) -> Tensor:
         return super().chosen(probabilities, temperature, None)
+
+
+@gpt2.wrong("keep every token whose logit is the last of top_k's, also where there are several.")
+class TiesLeftOut(_Writing):
+    """Keeps as many tokens as `top_k` says, the first of those that are equal."""
+
+    def distribution(
+        self, logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+    ) -> Tensor:
+        if top_k is not None:
+            others = torch.ones_like(logits, dtype=torch.bool)
+            others.scatter_(-1, logits.topk(min(top_k, logits.shape[-1])).indices, False)
+            logits = logits.masked_fill(others, -math.inf)
+        return super().distribution(logits, temperature, None, top_p)
+
+
+@gpt2.wrong(
+    "stop where the sum reaches top_p: a token that follows is one too many.",
+    published="top_k_top_p_filtering, "
+    "https://gist.github.com/thomwolf/1a5a29f6962089e871b94cbd09daf317",
+)
+class OneTokenMoreAtTheBoundary(_Writing):
+    """Removes what comes after the sum has passed top_p, and so keeps one where it is reached."""
+
+    def distribution(
+        self, logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+    ) -> Tensor:
+        probabilities = super().distribution(logits, temperature, top_k, None)
+        if top_p is None or temperature == 0:
+            return probabilities
+        ranked, order = probabilities.sort(dim=-1, descending=True, stable=True)
+        before = ranked.cumsum(dim=-1) - ranked
+        outside = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before > top_p)
+        kept = probabilities.masked_fill(outside, 0.0)
+        return kept / kept.sum(dim=-1, keepdim=True)
+
+
+@gpt2.wrong(
+    "subtract the highest logit before the division: near temperature 0 the quotient overflows."
+)
+class QuotientOverflows(_Writing):
+    """Divides the logits as they are, which gives infinity near temperature 0."""
+
+    def distribution(
+        self, logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+    ) -> Tensor:
+        if temperature == 0:
+            return super().distribution(logits, temperature, top_k, top_p)
+        return super().distribution(logits / temperature, 1.0, top_k, top_p)
+
+
+@gpt2.wrong(
+    "leave the mode as it was: whoever trains on after a sample trains without dropout.",
+    published="https://github.com/rohitg00/ai-engineering-from-scratch/pull/206; the other way "
+    "round https://github.com/fatchord/WaveRNN/issues/71",
+)
+class StaysInEvaluation(_Writing):
+    """Switches itself to evaluation, and not back."""
+
+    def reading(self) -> GPT2:
+        return self.eval()
+
+
+@gpt2.wrong(
+    "give each stream caches of its own: those of the model are overwritten by the next prompt.",
+    published="meta-llama/llama, llama/model.py, where there is one prompt at a time",
+)
+class CachesOfTheModel(_Writing):
+    """Holds one set of caches, that of the last prompt."""
+
+    def __init__(self, config: GPT2Config) -> None:
+        super().__init__(config)
+        self.last: list[Any] = []
+
+    def new_caches(self, *args: Any, **kwargs: Any) -> list[KeyValueCache]:
+        self.last[:] = super().new_caches(*args, **kwargs)
+        return list(self.last)
+
+    def last_hidden_state(
+        self, ids: Tensor, caches: Sequence[KeyValueCache] | None = None
+    ) -> Tensor:
+        return super().last_hidden_state(ids, self.last if caches and self.last else caches)

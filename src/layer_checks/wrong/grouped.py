@@ -1,5 +1,6 @@
 """Known wrong versions of `GroupedQueryAttention`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ class _Grouped(nn.Module):
         d_k: int | None = None,
         positions: Any = None,
         window: int | None = None,
+        head_norm: Callable[[int], nn.Module] = nn.Identity,
     ) -> None:
         super().__init__()
         self.require(num_heads, num_kv_heads)
@@ -35,6 +37,7 @@ class _Grouped(nn.Module):
         self.k_proj = nn.Linear(d_model, narrow, bias=self.bias)
         self.v_proj = nn.Linear(d_model, narrow, bias=self.bias)
         self.o_proj = nn.Linear(wide, d_model, bias=self.bias)
+        self.q_norm, self.k_norm = head_norm(self.d_k), head_norm(self.d_k)
 
     def require(self, num_heads: int, num_kv_heads: int) -> None:
         if num_heads % num_kv_heads:
@@ -51,15 +54,28 @@ class _Grouped(nn.Module):
             each(x).unflatten(-1, (-1, self.d_k)).transpose(-3, -2)
             for each in (self.q_proj, self.k_proj, self.v_proj)
         )
+        query, key = self.normed(query, key)
         past = cache.length if cache is not None else 0
+        padding = self.padding(cache)
         if self.positions is not None:
             places = self.places(x, past)
+            if padding is not None:
+                places = (places - padding[:, None]).clamp(min=0)[:, None]
             query, key, value = self.placed(query, key, value, places)
         if cache is not None:
             key, value = cache.append(key, value)
         key, value = self.repeated(key), self.repeated(value)
-        weights = self.weights(query, key, self.mask(x.shape[-2], past).to(x.device))
+        mask = self.mask(x.shape[-2], past).to(x.device)
+        if padding is not None:
+            mask = mask & (torch.arange(key.shape[-2]) >= padding[:, None, None])[:, None]
+        weights = self.weights(query, key, mask)
         return self.o_proj((weights @ value).transpose(-3, -2).flatten(-2))
+
+    def padding(self, cache: KeyValueCache | None) -> Tensor | None:
+        return None if cache is None else cache.padding
+
+    def normed(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return self.q_norm(query), self.k_norm(key)
 
     def places(self, x: Tensor, past: int) -> Tensor:
         return torch.arange(past, past + x.shape[-2], device=x.device)
@@ -219,3 +235,30 @@ class UnevenHeadsTaken(_Grouped):
 
     def require(self, num_heads: int, num_kv_heads: int) -> None:
         pass
+
+
+@grouped_query_attention.wrong(
+    "norm the heads of queries and keys before they are turned: a gain for each feature does not "
+    "commute with the rotation.",
+    name="norm after the rotation",
+    published="https://github.com/karpathy/nanochat/issues/743",
+)
+class NormAfterTheRotation(_Grouped):
+    """Turns the heads and then norms them."""
+
+    def normed(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return query, key
+
+    def placed(
+        self, query: Tensor, key: Tensor, value: Tensor, places: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = super().placed(query, key, value, places)
+        return self.q_norm(query), self.k_norm(key), value
+
+
+@grouped_query_attention.wrong("mask what is padding in the cache.")
+class PaddingInTheCacheSeen(_Grouped):
+    """Sees the positions that are padding, and counts them."""
+
+    def padding(self, cache: KeyValueCache | None) -> Tensor | None:
+        return None

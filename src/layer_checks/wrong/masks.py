@@ -45,7 +45,7 @@ def one_ahead(seq: int, past: int = 0) -> Tensor:
 
 
 @causal_mask.wrong(
-    "with a past, the last query sees every key: shift the diagonal by `past`.",
+    "with a past, the last query must see every key: shift the diagonal by `past`.",
     published="torch, is_causal=True of scaled_dot_product_attention with fewer queries than keys",
 )
 def aligned_at_the_top_left(seq: int, past: int = 0) -> Tensor:
@@ -123,6 +123,15 @@ def queries_masked(lengths: Tensor, seq: int) -> Tensor:
 def padding_first(lengths: Tensor, seq: int) -> Tensor:
     """Takes the padding to stand before the tokens."""
     return _real(lengths, seq).flip(-1)
+
+
+@padding_mask.wrong(
+    "count positions in int64: in the dtype of the lengths, int8 ends at 127 and uint8 at 255."
+)
+def positions_in_the_dtype_of_the_lengths(lengths: Tensor, seq: int) -> Tensor:
+    """Counts the positions as the lengths are counted, so that position 256 of uint8 is 0."""
+    positions = torch.arange(seq, device=lengths.device).to(lengths.dtype)
+    return positions < lengths[:, None, None]
 
 
 @padding_mask.wrong("make `seq` columns, also where no sequence is that long.")

@@ -200,3 +200,9 @@ def no_threshold_of_zero(x: Tensor, threshold: float) -> Tensor:
     """Takes a threshold of 0 for one that is left out."""
     limit = threshold or 0.5
     return x - x.clamp(-limit, limit)
+
+
+@soft_threshold.wrong("return a new tensor, also where it holds what the input does.")
+def input_handed_back(x: Tensor, threshold: float) -> Tensor:
+    """Returns its input where the threshold is 0."""
+    return x if threshold == 0 else x - x.clamp(-threshold, threshold)

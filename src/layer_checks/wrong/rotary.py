@@ -11,17 +11,17 @@ from transformer_layers.precision import at_least_float32
 class _Rotary(nn.Module):
     """A right one in small steps, of which each wrong version changes one."""
 
-    def __init__(self, d_k: int, base: float = 10_000.0) -> None:
+    def __init__(self, d_k: int, base: float = 10_000.0, d_rotary: int | None = None) -> None:
         super().__init__()
-        self.d_k, self.base = d_k, base
+        self.d_head, self.d_k, self.base = d_k, d_k if d_rotary is None else d_rotary, base
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         if positions is None:
             positions = torch.arange(x.shape[-2], device=x.device)
-        wide = self.wide(x)
+        wide, kept = self.wide(x[..., : self.d_k]), x[..., self.d_k :]
         angles = self.angles(positions)
         cos, sin = angles.cos().to(wide.dtype), angles.sin().to(wide.dtype)
-        return self.turned(wide, cos, sin).to(x.dtype)
+        return torch.cat((self.turned(wide, cos, sin).to(x.dtype), kept), dim=-1)
 
     def wide(self, x: Tensor) -> Tensor:
         return at_least_float32(x)
@@ -68,6 +68,17 @@ class FrequenciesOfNeighbours(_Rotary):
         first, second = x.chunk(2, dim=-1)
         cos, sin = (each.repeat_interleave(2, dim=-1) for each in (cos, sin))
         return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+@rotary_positions.wrong(
+    "divide the exponents by the features that are turned, where not all are.",
+    name="exponents of the whole head",
+)
+class ExponentsOfTheWholeHead(_Rotary):
+    """Divides the exponents of a part by the width of the head."""
+
+    def exponents(self, device: torch.device) -> Tensor:
+        return super().exponents(device) * self.d_k / self.d_head
 
 
 @rotary_positions.wrong(

@@ -1,6 +1,7 @@
 """Keys and values of the positions that a causal layer has seen."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -9,6 +10,8 @@ from torch import Tensor
 from transformer_layers.attention.masks import causal_mask
 from transformer_layers.precision import autocast_dtype
 from transformer_layers.validation import require_size
+
+_Cache = TypeVar("_Cache", bound="KeyValueCache")
 
 
 class KeyValueCache:
@@ -86,14 +89,14 @@ class KeyValueCache:
 
     @classmethod
     def like(
-        cls,
+        cls: type[_Cache],
         weight: Tensor,
         batch: int,
         num_heads: int,
         max_seq: int,
         d_k: int,
         padding: Int[Tensor, " batch"] | None = None,
-    ) -> "KeyValueCache":
+    ) -> _Cache:
         """A cache of what a product with a weight makes: its device, and its dtype.
 
         Args:
@@ -106,6 +109,16 @@ class KeyValueCache:
         """
         dtype, device = autocast_dtype(weight), weight.device
         return cls(batch, num_heads, max_seq, d_k, dtype=dtype, device=device, padding=padding)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the keys and values, of all positions there is room for.
+
+        Examples:
+            >>> KeyValueCache(batch=1, num_heads=8, max_seq=1, d_k=128, dtype=torch.bfloat16).nbytes
+            4096
+        """
+        return self._keys.nbytes + self._values.nbytes
 
     def append(
         self,
@@ -151,6 +164,17 @@ class KeyValueCache:
         self.length = end
         return self._keys[:, :, :end], self._values[:, :, :end]
 
+    def reorder(self, rows: Int[Tensor, " batch"]) -> None:
+        """Gives each sequence the past of another, as beam search does.
+
+        Args:
+            rows: Which sequence each is to go on from, integers of shape `(batch,)`.
+        """
+        for held in (self._keys[:, :, : self.length], self._values[:, :, : self.length]):
+            held.copy_(held.index_select(0, rows))
+        if self.padding is not None:
+            self.padding = self.padding[rows]
+
     def mask(self, seq: int) -> Bool[Tensor, "*batch seq length"] | None:
         """What the last positions may attend to: themselves and what came before, no padding.
 
@@ -172,8 +196,8 @@ class KeyValueCache:
     def __repr__(self) -> str:
         batch, num_heads, _, d_k = self._keys.shape
         return (
-            f"KeyValueCache(batch={batch}, num_heads={num_heads}, d_k={d_k}, {self.length} of "
-            f"{self.max_seq} positions, {self._keys.dtype}, {self._keys.device})"
+            f"{type(self).__name__}(batch={batch}, num_heads={num_heads}, d_k={d_k}, "
+            f"{self.length} of {self.max_seq} positions, {self._keys.dtype}, {self._keys.device})"
         )
 
 

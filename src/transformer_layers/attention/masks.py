@@ -116,6 +116,7 @@ def padding_mask(lengths: Integer[Tensor, " batch"], seq: int) -> Bool[Tensor, "
     if lengths.ndim != 1:
         raise ValueError(f"lengths must have shape (batch,), got {tuple(lengths.shape)}")
     has_values = not torch.compiler.is_compiling() and not lengths.is_meta
-    if has_values and ((lengths < 0) | (lengths > seq)).any():
+    wide = lengths.long()  # in uint8 a seq of 300 would be 44
+    if has_values and ((wide < 0) | (wide > seq)).any():
         raise ValueError(f"lengths must lie between 0 and seq = {seq}, got {lengths.tolist()}")
     return torch.arange(seq, device=lengths.device) < lengths[:, None, None]

@@ -1,5 +1,7 @@
 """The encoder layer of the Transformer, with the norm after or before each sub-layer."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -20,6 +22,7 @@ class _EncoderLayer(nn.Module):
         d_ff: int,
         dropout: float = 0.1,
         *,
+        activation: Callable[[Tensor], Tensor] = torch.relu,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -28,7 +31,7 @@ class _EncoderLayer(nn.Module):
             d_model, num_heads, dropout, device=device, dtype=dtype
         )
         self.feed_forward = PositionwiseFeedForward(
-            d_model, d_ff, dropout, device=device, dtype=dtype
+            d_model, d_ff, dropout, activation=activation, device=device, dtype=dtype
         )
         self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
         self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
@@ -62,6 +65,7 @@ class TransformerEncoderLayer(_EncoderLayer):
         num_heads: Number of heads, a divisor of `d_model`.
         d_ff: Size inside the feed-forward network.
         dropout: Share that is dropped in training, the same in all places.
+        activation: What stands inside the feed-forward network; the paper's is the ReLU.
         device: Of the parameters; torch's default one if not given.
         dtype: Of the parameters; torch's default one if not given.
 

@@ -15,6 +15,7 @@ from transformer_layers.checkpoints.atomic_save import CHECKPOINT, PAUSES, left_
 from transformer_layers.checkpoints.codec import Codec, Config
 from transformer_layers.checkpoints.folder import (
     CONFIG,
+    GENERATION,
     WEIGHTS,
     StoredWeights,
     find_folder,
@@ -113,6 +114,9 @@ def write_checkpoint(
     Both files are written whole under other names before they take their own, the weights first, so
     that what goes wrong in writing leaves what was there.
 
+    Where a model has options of `generate`, these are in `config.json`. A `generation_config.json`
+    that is there and says something else is of another model, and is removed.
+
     Args:
         codec: That of the model.
         folder: Where `config.json` and `model.safetensors` are written; made if needed.
@@ -128,15 +132,20 @@ def write_checkpoint(
     if any(weight.is_meta for weight in weights.values()):
         raise ValueError("weights: on the meta device there are no values to write")
     text = codec.config_text(config, next(iter(weights.values())).dtype)
-    stored = {codec.prefix + key: weight for key, weight in weights.items()}
+    stored = {codec.stored_as(key): weight for key, weight in weights.items()}
     with saving(folder, CHECKPOINT) as unfinished:
         # Of the metadata, transformers needs the format.
         write_tensors(unfinished / WEIGHTS, stored, {"format": "pt", CONFIG: text})
         (unfinished / CONFIG).write_text(text, encoding="utf-8")
+    if codec.with_generation is not None:
+        _remove_other_generation(codec, Path(folder), text)
 
 
 def read_config(codec: Codec[Config], path: Path) -> Config:
     """Reads the sizes of a model.
+
+    Where the model has options of `generate`, those in the `generation_config.json` beside the file
+    count, as in `transformers`.
 
     Args:
         codec: That of the model.
@@ -149,7 +158,26 @@ def read_config(codec: Codec[Config], path: Path) -> Config:
         FileNotFoundError: If there is no such file.
         ValueError: If it is not JSON, or not the config of such a model.
     """
-    return codec.config_of(read_json_object(path), path)
+    entries = read_json_object(path)
+    generation = path.with_name(GENERATION)
+    if codec.with_generation is not None and os.path.lexists(generation):
+        entries = codec.with_generation(entries, read_json_object(generation))
+        path = path.with_name(f"{path.name} with {GENERATION}")
+    return codec.config_of(entries, path)
+
+
+def _remove_other_generation(codec: Codec[Any], folder: Path, text: str) -> None:
+    """Removes options of `generate` that are not those of the config."""
+    path = folder / CONFIG
+    if not os.path.lexists(folder / GENERATION):
+        return
+    saved = codec.config_of(parse_json_object(text.encode(), path), path)
+    try:
+        found = read_config(codec, path)
+    except (OSError, ValueError):
+        found = None
+    if found != saved:
+        (folder / GENERATION).unlink(missing_ok=True)
 
 
 class _MixedFilesError(ValueError):
@@ -192,9 +220,11 @@ def _config_of(codec: Codec[Config], stored: StoredWeights, folder: Path) -> Con
         for each in dataclasses.fields(cast(Any, config))
     ]
     differing = ", ".join(f"{name} is {a}, not {b}" for name, a, b in sizes if a != b)
+    both = codec.with_generation is not None and os.path.lexists(folder / GENERATION)
+    removed = f"{CONFIG} and {GENERATION}" if both else CONFIG
     raise _MixedFilesError(
         f"{path}: not the config that {stored.source.name} was saved with: {differing}. If the "
-        f"weights are the right ones, remove {CONFIG}; they hold theirs"
+        f"weights are the right ones, remove {removed}; they hold theirs"
     )
 
 

@@ -22,10 +22,13 @@ class Codec(Generic[Config]):
         config_of: Takes the sizes out of what `config.json` holds, and refuses what the model does
             not compute; the path is for the error.
         config_text: What `config.json` is to hold, of the sizes and the dtype of the weights.
+        with_generation: Puts what `generation_config.json` holds in the place of such entries of
+            `config.json`; None if the model reads no such file. `config_text` has them all, so that
+            the file needs not be written.
         weight_shapes: The key and the shape of each weight, in the order of the state dict. Sizes
             may be absurd: what is not asked for is not to be made.
         renamed: Gives the tensors of a file the model's keys, and leaves out what is no weight.
-        prefix: What a file that is written has before each key.
+        stored_as: The name that a file that is written has for a key.
         tied: Names that a file may have for a second weight, which must equal the one named; by the
             sizes.
         described: The model with the size that says how many weights it has, for errors.
@@ -36,8 +39,9 @@ class Codec(Generic[Config]):
     config_of: Callable[[dict[str, Any], Path], Config]
     config_text: Callable[[Config, torch.dtype], str]
     weight_shapes: Callable[[Config], Weights]
+    with_generation: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]] | None = None
     renamed: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
-    prefix: str = ""
+    stored_as: Callable[[str], str] = str
     tied: Callable[[Config], Mapping[str, str]] = lambda config: {}
     described: Callable[[Config], str] = lambda config: f"model of {config}"
     layout: str = "torch.nn.Linear stores (out, in)"
@@ -50,12 +54,15 @@ def shapes_of(model_class: Callable[[Config], nn.Module]) -> Callable[[Config], 
         model_class: Makes a model of its sizes, which must not be absurd.
 
     Returns:
-        A function of sizes.
+        A function of sizes. It raises a ValueError where torch cannot count a weight's bytes.
     """
 
     def shapes(config: Config) -> Weights:
-        with torch.device("meta"):
-            weights = model_class(config).state_dict()
+        try:
+            with torch.device("meta"):
+                weights = model_class(config).state_dict()
+        except (RuntimeError, TypeError) as error:  # also from int64, before there is a weight
+            raise ValueError(f"no weights are as large as those of {config}") from error
         yield from ((key, tuple(weight.shape)) for key, weight in weights.items())
 
     return shapes

@@ -1,9 +1,18 @@
 """Entries of a `config.json` that comes from elsewhere: what is read, and what is refused."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from transformer_layers.checkpoints.json_file import shown
+
+# Options of all models of `transformers` that change what a model computes, and the values for
+# which it is what ours compute.
+COMPUTED_BY_ALL: dict[str, tuple[object, ...]] = {
+    "is_causal": (True,),
+    "per_layer_config": (None, {}),
+    "quantization_config": (None,),
+}
 
 
 def size_entry(name: str, value: object) -> Any:
@@ -58,4 +67,24 @@ def require_computed(name: str, value: object, values: tuple[object, ...], model
         raise ValueError(
             f"{name} is {shown(value)}, which changes what the model computes, and {model} "
             f"computes it for {computed} only"
+        )
+
+
+def require_layer_types(kinds: object, windows: Sequence[object], model: str) -> None:
+    """Refuses kinds of attention that are not those that the other entries tell.
+
+    Args:
+        kinds: What `layer_types` is; None if it is left out.
+        windows: The window of each block, None where it has none.
+        model: What computes them, for the error.
+
+    Raises:
+        ValueError: If they are others.
+    """
+    full, sliding = "full_attention", "sliding_attention"
+    wanted = [full if window is None else sliding for window in windows]
+    if kinds is not None and kinds != wanted:
+        raise ValueError(
+            f"layer_types is {shown(kinds)}, and {model} has full attention in the first blocks "
+            f"and windows in the others: {shown(wanted)}"
         )

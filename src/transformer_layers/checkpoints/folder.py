@@ -14,6 +14,7 @@ from transformer_layers.checkpoints.safetensors_file import StoredTensor, open_t
 from transformer_layers.validation import require_text
 
 CONFIG = "config.json"
+GENERATION = "generation_config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
@@ -24,7 +25,7 @@ _PICKLES = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth")
 
 def find_folder(
     name_or_folder: str | os.PathLike[str],
-    wanted: Sequence[str] = (CONFIG, "model*.safetensors", INDEX),
+    wanted: Sequence[str] = (CONFIG, GENERATION, "model*.safetensors", INDEX),
     *,
     revision: str | None = None,
 ) -> Path:

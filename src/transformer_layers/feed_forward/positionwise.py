@@ -1,5 +1,7 @@
 """The feed-forward layer of the 2017 Transformer."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -23,11 +25,13 @@ class PositionwiseFeedForward(nn.Module):
 
     It maps the last axis, every position by itself. In training dropout acts on the result
     (section 5.4), and nowhere else; `torch.nn.TransformerEncoderLayer` has one more after the ReLU.
+    Later models of this form have another activation in the place of the ReLU.
 
     Args:
         d_model: Size of the last axis of input and output.
         d_ff: Size between the two maps.
         dropout: Share of the result that is dropped in training.
+        activation: What stands between the two maps, by element; the paper's is the ReLU.
         device: Of the parameters; torch's default one if not given.
         dtype: Of the parameters; torch's default one if not given.
 
@@ -57,6 +61,7 @@ class PositionwiseFeedForward(nn.Module):
         d_ff: int,
         dropout: float = 0.1,
         *,
+        activation: Callable[[Tensor], Tensor] = torch.relu,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -66,6 +71,7 @@ class PositionwiseFeedForward(nn.Module):
         require_probability("dropout", dropout)
         require_floating_dtype(dtype)
         self.d_model = d_model
+        self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff, device=device, dtype=dtype)
         self.linear2 = nn.Linear(d_ff, d_model, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
@@ -90,4 +96,4 @@ class PositionwiseFeedForward(nn.Module):
         """
         require_last_axis("x", x, "d_model", self.d_model)
         require_dtype("x", x, dtype_taken_by(self.linear1))
-        return self.dropout(self.linear2(self.linear1(x).relu()))
+        return self.dropout(self.linear2(self.activation(self.linear1(x))))

@@ -62,6 +62,27 @@ class Decoder(Protocol):
         """As `torch.nn.Module` has it."""
 
 
+def cache_bytes(model: Decoder) -> int:
+    """Bytes that a model's caches need for each token of each sequence.
+
+    They are those of keys and values of all blocks, in the dtype of the model. A model on the meta
+    device is enough, and takes no memory.
+
+    Args:
+        model: The model.
+
+    Returns:
+        The bytes.
+
+    Examples:
+        >>> from transformer_layers import Llama, LlamaConfig
+        >>> config = LlamaConfig(num_key_value_heads=8, intermediate_size=14336, vocab_size=128256)
+        >>> cache_bytes(Llama(config, device="meta", dtype=torch.bfloat16)) // 1024  # KiB
+        128
+    """
+    return sum(cache.nbytes for cache in model.new_caches(1, 1))
+
+
 def require_ids(
     model: Decoder, ids: Tensor, caches: Sequence[KeyValueCache] | None, blocks: int
 ) -> None:

@@ -12,29 +12,43 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.ao.nn.quantized import dynamic
 
+from transformer_layers.inference.choices import (
+    cut,
+    onednn_is_faster,
+    row_kernel,
+    sliced_product,
+)
+
 INT8_STEPS = 127  # to either side of 0
 
 
 class Float32Product(nn.Module):
     """A product in float32, exact but for the order of its sums.
 
-    A single row takes as long as reading the weight does, and the library that torch multiplies
-    with (MKL, on most machines) reads it with one thread. So the weight is cut into as many
-    matrices as there are threads, which a batched product shares out. Several rows take as long as
-    multiplying does, at which oneDNN is faster, on some processors by a factor of two. In a graph
-    that torch compiles or exports it is torch's own product, for which the compiler chooses.
+    Which kernels are fastest depends on the processor, so that they are timed when the first
+    product of a process is made (:mod:`transformer_layers.inference.choices`). A single row takes
+    as long as reading the weight does: torch's own product reads it, or a batched product, for
+    which the weight is cut into as many matrices as there are threads. Several rows take as long as
+    multiplying does: torch's own product does that, or oneDNN, which needs the weight a second
+    time. In a graph that torch compiles or exports it is torch's own product, for which the
+    compiler chooses.
 
     Args:
         weight: Shape `(in_features, out_features)`.
         bias: Shape `(out_features,)`, or None.
 
     Attributes:
-        weight: The weight, with its longer axis contiguous.
+        weight: The weight, with the axis contiguous along which a row is multiplied fastest.
         bias: The bias, zeros if there was none.
+        slices: Views of the weight and of the bias, a matrix and a row for each thread; None where
+            torch's own product is faster.
+        packed: Weight and bias as oneDNN holds them; None where it is not faster.
     """
 
     weight: Tensor
     bias: Tensor
+    slices: tuple[Tensor, Tensor] | None
+    packed: tuple[Tensor, Tensor] | None
 
     def __init__(
         self,
@@ -43,32 +57,33 @@ class Float32Product(nn.Module):
     ) -> None:
         super().__init__()
         in_features, out_features = weight.shape
-        slices = torch.get_num_threads()
-        padding = -out_features % slices
+        threads = torch.get_num_threads()
+        kernel = row_kernel(in_features <= out_features, threads)
+        padding = -out_features % threads if kernel.sliced else 0
         padded = nn.functional.pad(weight.detach(), (0, padding))
-        wide = in_features <= out_features  # MKL's product of a row is slow across short rows
-        padded = padded.contiguous() if wide else padded.T.contiguous().T
+        padded = padded.T.contiguous().T if kernel.by_rows else padded.contiguous()
         bias = weight.new_zeros(out_features) if bias is None else bias.detach()
         self.register_buffer("weight", padded[:, :out_features])
         self.register_buffer("bias", bias)
-        self.sliced_weight = padded.unflatten(1, (slices, -1)).transpose(0, 1)
-        self.sliced_bias = nn.functional.pad(bias, (0, padding)).view(slices, 1, -1)
+        self.slices = None
+        if kernel.sliced:
+            padded_bias = nn.functional.pad(bias, (0, padding))
+            self.slices = (cut(padded, threads), padded_bias.view(threads, 1, -1))
         self.packed = None
-        if torch.backends.mkldnn.is_available():
+        if onednn_is_faster(threads):
             self.packed = (self.weight.T.contiguous().to_mkldnn(), bias.to_mkldnn())
 
     def forward(self, x: Float[Tensor, "... in_features"]) -> Float[Tensor, "... out_features"]:
         """Maps the last axis of `x`."""
-        if torch.compiler.is_compiling():  # a packed weight has no values that a graph could hold
-            return nn.functional.linear(x, self.weight.T, self.bias)
-        in_features, out_features = self.weight.shape
-        if x.numel() == in_features:
-            row = x.reshape(1, 1, in_features).expand(len(self.sliced_weight), 1, in_features)
-            slices = torch.baddbmm(self.sliced_bias, row, self.sliced_weight)
-            return slices.flatten()[:out_features].view(*x.shape[:-1], out_features)
-        if self.packed is None:
-            return nn.functional.linear(x, self.weight.T, self.bias)
-        return nn.functional.linear(x.to_mkldnn(), *self.packed).to_dense()
+        if not torch.compiler.is_compiling():  # a graph cannot hold a packed weight's values
+            in_features, out_features = self.weight.shape
+            single = x.numel() == in_features
+            if single and self.slices is not None:
+                row = sliced_product(x.reshape(in_features), *self.slices)
+                return row[:out_features].view(*x.shape[:-1], out_features)
+            if not single and self.packed is not None:
+                return nn.functional.linear(x.to_mkldnn(), *self.packed).to_dense()
+        return nn.functional.linear(x, self.weight.T, self.bias)
 
     def __reduce__(self) -> tuple[type, tuple[Tensor, Tensor]]:
         """What a copy is made of: torch cannot copy the packed weight."""

@@ -8,13 +8,19 @@ from transformer_layers.checkpoints.json_file import read_json_object, shown
 from transformer_layers.models.gpt2.model import GPT2
 from transformer_layers.models.llama.config import FAMILIES
 from transformer_layers.models.llama.model import Llama
+from transformer_layers.models.transformer.model import Transformer
 
-MODELS: dict[str, type[GPT2] | type[Llama]] = {"gpt2": GPT2, **dict.fromkeys(FAMILIES, Llama)}
+MODELS: dict[str, type[GPT2] | type[Llama] | type[Transformer]] = {
+    "gpt2": GPT2,
+    **dict.fromkeys(FAMILIES, Llama),
+    "marian": Transformer,
+    "transformer": Transformer,
+}
 
 
 def load_model(
     name_or_folder: str | os.PathLike[str], *, revision: str | None = None
-) -> GPT2 | Llama:
+) -> GPT2 | Llama | Transformer:
     """Loads a published checkpoint by the `model_type` of its `config.json`, for evaluation.
 
     Args:

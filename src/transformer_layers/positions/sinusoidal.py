@@ -46,3 +46,25 @@ def sinusoidal_positions(
     waves = torch.stack((angles.sin(), angles.cos()), dim=-1)
     table = waves.flatten(-2)  # sin, cos, sin, cos, ...
     return table[:, :d_model].to(torch.get_default_dtype() if dtype is None else dtype)
+
+
+def sines_then_cosines(
+    table: Float[Tensor, "seq d_model"],
+) -> Float[Tensor, "seq d_model"]:
+    """Puts the sines of a table of positions in front, and the cosines behind them.
+
+    tensor2tensor, by the paper's authors, has this order, and so has Marian. It is one permutation
+    of the features, the same for each position, so that a linear map can undo it.
+
+    Args:
+        table: What :func:`sinusoidal_positions` gives.
+
+    Returns:
+        The same columns, those of even numbers first.
+
+    Examples:
+        >>> sines_then_cosines(sinusoidal_positions(2, 4))
+        tensor([[0.0000, 0.0000, 1.0000, 1.0000],
+                [0.8415, 0.0100, 0.5403, 0.9999]])
+    """
+    return torch.cat([table[:, 0::2], table[:, 1::2]], dim=-1)

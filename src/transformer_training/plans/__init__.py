@@ -5,10 +5,10 @@ A model of another package is trained where its plan stands in `PLANS` before a 
 
 from typing import Any
 
-from transformer_training.plans import gpt2, llama
+from transformer_training.plans import gpt2, llama, transformer
 from transformer_training.plans.plan import Plan
 
-PLANS: dict[str, Plan] = {each.PLAN.name: each.PLAN for each in (gpt2, llama)}
+PLANS: dict[str, Plan] = {each.PLAN.name: each.PLAN for each in (gpt2, llama, transformer)}
 
 
 def plan_of(sizes: Any) -> Plan:

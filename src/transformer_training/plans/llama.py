@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from transformer_layers import Llama, LlamaConfig
-from transformer_layers.models.llama.block import LlamaBlock
 from transformer_layers.models.llama.checkpoint import CODEC
+from transformer_layers.models.rotary_decoder import LlamaBlock
 from transformer_training.plans.cuts import Columns, Rows
 from transformer_training.plans.plan import Plan, Shape
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -29,6 +29,34 @@ class Shape:
     heads: tuple[int, ...]
 
 
+class PairBatch(NamedTuple):
+    """Some pairs of a source and a target, which a translator learns from at once.
+
+    Attributes:
+        source_ids: Tokens of the sources, each with its end, then padding.
+        target_ids: Tokens of the targets, in the same way.
+        source_mask: Which positions of each source are not padding.
+        share: What the mean loss of its tokens counts among those of other batches, so that each
+            token of a step counts as much: one, if all batches have as many.
+    """
+
+    source_ids: Tensor
+    target_ids: Tensor
+    source_mask: Tensor
+    share: Tensor
+
+
+def loss_of_sequences(model: Any, batch: Any, smoothing: float) -> Tensor:
+    """The mean loss of a language model.
+
+    Args:
+        model: The model.
+        batch: Sequences, each with the token after it.
+        smoothing: Ignored.
+    """
+    return model.loss(batch)
+
+
 @dataclass(frozen=True)
 class Plan:
     """How a model is trained.
@@ -44,7 +72,8 @@ class Plan:
         shape: The sizes that all models have.
         with_blocks: The same sizes with so many blocks.
         blocks: The blocks of a model, each of which ranks gather by itself.
-        cuts: How ranks share the matrices of a block, by the end of the layers' names.
+        cuts: How ranks share the matrices of a block, by the end of the layers' names; none if
+            they cannot.
         share_heads: Tells a block that it has so many times fewer heads.
         activation_bytes: Bytes that a token leaves on one rank for the backward pass, of the sizes,
             the precision and the ranks that share a matrix.
@@ -52,6 +81,10 @@ class Plan:
             a sequence and the ranks that share a matrix.
         matrix_weights: Weights of matrices that multiply on a rank, of the sizes and the ranks that
             share a matrix.
+        pairs: Whether it learns from pairs of a source and a target. Then its vocabulary has a
+            token more than the tokenizer, and `seq` bounds both sides.
+        loss: The mean loss of the model for a batch, sequences or a :class:`PairBatch`, with so
+            much label smoothing.
     """
 
     name: str
@@ -67,6 +100,8 @@ class Plan:
     activation_bytes: Callable[[Any, str, int], int]
     flops_of_token: Callable[[Any, int, int], int]
     matrix_weights: Callable[[Any, int], int]
+    pairs: bool = False
+    loss: Callable[[Any, Any, float], Tensor] = loss_of_sequences
 
 
 class Trainable(nn.Module):

@@ -78,7 +78,7 @@ class Markdown:
         return body
 
     def new_block(
-        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str] = ()
+        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str]
     ) -> list[str]:
         """A block with the kind of fence that the cell has."""
         newline = newline_at(lines, cell.end - 1)
@@ -90,11 +90,7 @@ class Markdown:
         return [newline, head, *text, fence + newline]
 
     def with_body(
-        self,
-        lines: Sequence[str],
-        block: Span,
-        body: Sequence[int | str],
-        adds: Sequence[str] = (),
+        self, lines: Sequence[str], block: Span, body: Sequence[int | str], adds: Sequence[str]
     ) -> list[str]:
         """A block in the fence that it has, made longer where the text asks for it."""
         text = body_lines(lines, block, body)

@@ -133,7 +133,7 @@ class Rst:
         return dedent("\n".join(line.rstrip() for line in body.split("\n")))
 
     def new_block(
-        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str] = ()
+        self, lines: Sequence[str], cell: Span, body: Sequence[str], words: Sequence[str]
     ) -> list[str]:
         """A block that is indented as the cell is."""
         newline = newline_at(lines, cell.end - 1)
@@ -145,11 +145,7 @@ class Rst:
         return [newline, head, newline, *text]
 
     def with_body(
-        self,
-        lines: Sequence[str],
-        block: Span,
-        body: Sequence[int | str],
-        adds: Sequence[str] = (),
+        self, lines: Sequence[str], block: Span, body: Sequence[int | str], adds: Sequence[str]
     ) -> list[str]:
         """A block below the line that it has."""
         newline = newline_at(lines, block.start)

@@ -61,7 +61,8 @@ class FillChips(SphinxPostTransform):
         name = f"{WORDS.get(shown)}: {claim.title}, {text}"
         number = nodes.inline("", f" {claim.id}", classes=["claim-number"])
         chip = claim_chip("", SIGNS.get(shown, "!"), number, **link.attributes)
-        chip.update_all_atts({"claim": claim.id, "aria": {"aria-label": name}})
+        denied = shown != state(claim)
+        chip.update_all_atts({"claim": claim.id, "denied": denied, "aria": {"aria-label": name}})
         chip["classes"] += ["claim-chip", f"claim-{shown}"]
         return chip
 

@@ -66,7 +66,6 @@ class ClaimDirective(CheckedDirective):
         claims = claims_domain(self.env).claims.setdefault(self.env.docname, [])
         claims.append(claim)
 
-        head = nodes.container(classes=["claim-head"])
         words = VERDICTS.get(claim.verdict, claim.verdict)
         title = nodes.paragraph("", "", nodes.inline("", words, classes=["claim-verdict"]))
         title += nodes.Text(" ")

@@ -18,6 +18,7 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
+from verified_book.records import follow_pages
 from verified_book.regular import digest_of
 
 logger = logging.getLogger(__name__)
@@ -225,22 +226,10 @@ def warn_of_changes(app: Sphinx, env: BuildEnvironment) -> None:
             _warn(f"{', '.join(names)} changed while the book was built; build it again", docname)
 
 
-def purge(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Forgets a page that will be read again or has gone."""
-    pages(env).pop(docname, None)
-
-
-def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    """Takes over what a parallel reader has learned."""
-    theirs = pages(other)
-    pages(env).update({name: theirs[name] for name in docnames if name in theirs})
-
-
 def setup(app: Sphinx) -> None:
     """Keeps the files in step with the pages."""
     app.connect("config-inited", check_configuration)
     app.connect("doctree-read", read_docinfo, priority=300)  # before RST cells run
     app.connect("doctree-read", check_page, priority=900)
     app.connect("env-get-outdated", outdated)
-    app.connect("env-purge-doc", purge)
-    app.connect("env-merge-info", merge)
+    follow_pages(app, pages)

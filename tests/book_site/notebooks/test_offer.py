@@ -2,7 +2,6 @@
 
 import re
 from argparse import Namespace
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -10,8 +9,7 @@ from nbformat import v4
 
 from book_site.notebooks.markdown import CodeCell
 from book_site.notebooks.offer import assemble, installed_by
-from tests.verified_book import forks
-from tests.verified_book.books import run, sphinx_build
+from tests.verified_book.books import sphinx_build
 
 pytestmark = pytest.mark.xdist_group("notebooks")
 
@@ -96,7 +94,7 @@ A chapter
 
    hidden = 40
 
-See :doc:`plain` and :math:`x^2`.
+See :doc:`/plain` and :math:`x^2`.
 
 .. claim:: B2
    :note: book
@@ -161,38 +159,26 @@ See {cite:t}`ba2016`, again {cite:p}`ba2016`, and {cite:p}`adams1979`.
 """
 )
 
-BRIEF = f"{MYST.partition('# A')[0]}# Brief\n\n```{{code-cell}}\nx = 1\n```\n"
-
-INDEX = "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\nciting\nworks\n```\n"
-
-
-def build(folder: Path) -> Path:
-    site = folder.parent / "site"
-    done = run(forks.sphinx, ["-q", "-W", "-n", str(folder), str(site)], site, folder.parent)
-    assert done.status == 0, done.log
-    return site
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("notebooks") / "book"
-    folder.joinpath("folder").mkdir(parents=True)
-    folder.joinpath("conf.py").write_text(CONF)
-    folder.joinpath("index.md").write_text(INDEX)
-    folder.joinpath("plain.md").write_text("# No cells\n")
-    folder.joinpath("brief.md").write_text(BRIEF)
-    folder.joinpath("citing.md").write_text(CITING)
-    folder.joinpath("works.md").write_text("# Works\n\n```{bibliography}\n```\n")
-    folder.joinpath("works.bib").write_text(BIB)
-    folder.joinpath("myst.md").write_text(MYST)
-    rst = RST.replace(":doc:`plain`", ":doc:`/plain`")
-    folder.joinpath("folder", "rst.rst").write_text(rst)
-    return folder
+PAGES = {
+    "index.md": "# Index\n\n```{toctree}\nplain\nmyst\nfolder/rst\nbrief\nciting\nworks\n```\n",
+    "plain.md": "# No cells\n",
+    "brief.md": f"{MYST.partition('# A')[0]}# Brief\n\n```{{code-cell}}\nx = 1\n```\n",
+    "citing.md": CITING,
+    "works.md": "# Works\n\n```{bibliography}\n```\n",
+    "works.bib": BIB,
+    "myst.md": MYST,
+    "folder/rst.rst": RST,
+}
 
 
 @pytest.fixture(scope="module")
-def site(book):
-    return build(book)
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("notebooks")
+
+
+@pytest.fixture(scope="module")
+def site(folder):
+    return sphinx_build(folder, CONF, PAGES).site
 
 
 @pytest.fixture(params=["myst", "folder/rst"])
@@ -238,12 +224,8 @@ def test_it_is_valid(notebook):
 
 def test_cells_are_in_order_with_tags_and_outputs(notebook):
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.source for cell in cells] == [
-        "hidden = 40",
-        "hidden + 2",
-        "assert hidden",
-        "last = hidden",
-    ]
+    sources = ["hidden = 40", "hidden + 2", "assert hidden", "last = hidden"]
+    assert [cell.source for cell in cells] == sources
     tags = [cell.metadata.get("tags", []) for cell in cells]
     assert tags == [["remove-cell"], ["hide-input", "mine"], [], ["remove-cell"]]
     assert [output.data["text/plain"] for output in cells[1].outputs] == ["42"]
@@ -296,11 +278,10 @@ def test_drawings_are_images(site):
     assert "<svg" in site.joinpath("citing.html").read_text()
 
 
-def test_it_goes_when_the_cells_go(book, site):
+def test_it_goes_when_the_cells_go(folder, site):
     offered = site / "_sources" / "brief.ipynb"
     assert offered.is_file()
-    book.joinpath("brief.md").write_text("# No cells\n")
-    build(book)
+    sphinx_build(folder, CONF, {"brief.md": "# No cells\n"})
     assert not offered.exists()
 
 

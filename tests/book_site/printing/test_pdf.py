@@ -7,7 +7,8 @@ from pypdf import PdfReader
 
 from book_site import __main__ as cli
 from book_site.printing import pdf
-from tests.verified_book.books import sphinx_build
+from tests.verified_book.books import FRONT_MATTER, sphinx_build
+from verified_book.commands.books import shown
 
 pytestmark = pytest.mark.xdist_group("light")
 
@@ -36,7 +37,6 @@ CELL = """\
 
 Text.
 """
-KERNEL = "---\nfile_format: mystnb\nkernelspec: {name: python3, language: python}\n---\n"
 PAGES = {
     "index.rst": (
         "Start\n=====\n\nOf `that <https://a.org/>`__, and of :ref:`it <there>`.\n\n"
@@ -45,7 +45,7 @@ PAGES = {
     "sub/first.rst": (
         f"First\n=====\n\n.. _there:\n\nSection\n-------\n\nSee :doc:`/second`.\n\n{FOLD}"
     ),
-    "second.md": KERNEL + CELL,
+    "second.md": FRONT_MATTER + CELL,
 }
 
 
@@ -137,4 +137,4 @@ def test_without_chromium_it_says_so(single, tmp_path, monkeypatch, capsys):
 def test_a_place_that_cannot_be_written_is_named(single, tmp_path, capsys):
     tmp_path.joinpath("file").write_text("")
     assert cli.main(["pdf", str(single), str(tmp_path / "file" / "a.pdf")]) == 2
-    assert f"{tmp_path / 'file' / 'a.pdf'}" in capsys.readouterr().err
+    assert shown(tmp_path / "file" / "a.pdf") in capsys.readouterr().err

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.verified_book.books import sphinx_build, words
+from tests.verified_book.books import FRONT_MATTER, sphinx_build, words
 
 pytestmark = pytest.mark.xdist_group("light")
 
@@ -14,10 +14,6 @@ verified_book_distributions = ["numpy"]
 nb_execution_mode = "force"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 """
-FRONT = (
-    "---\nfile_format: mystnb\n"
-    "kernelspec: {name: python3, display_name: Python 3, language: python}\n---\n"
-)
 CELL = """\
 ```{code-cell} ipython3
 :tags: [remove-cell]
@@ -95,7 +91,7 @@ Title
 
 
 def markdown(*parts):
-    return FRONT + "# Title\n\n" + "\n".join(parts)
+    return FRONT_MATTER + "# Title\n\n" + "\n".join(parts)
 
 
 @pytest.fixture(scope="module")
@@ -165,12 +161,7 @@ def test_formulas_are_drawn_with_their_symbols(tmp_path):
 MISTAKES = [
     ("| $n$ |", "| $m$ |", "no equation above has the symbol m", "as the equation has it"),
     ("`eps`", "`epsilon`", "no source above has the variable epsilon", "as the source has it"),
-    (
-        "`eps`",
-        "`keepdims`",
-        "no value of keepdims was recorded; these were: x, eps, n",
-        "record(",
-    ),
+    ("`eps`", "`keepdims`", "no value of keepdims was recorded; these were: x, eps, n", "record("),
     ("`x`, `return`", "`x`", r"2 symbols and 1 variables stand in one row", "of each symbol"),
     (FRAME, "", "no frame above the table", "below an equation"),
     (TABLE, "```{symbols}\nwords\n```\n", "0 tables", "Write one table"),

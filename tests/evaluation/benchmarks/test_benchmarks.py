@@ -11,11 +11,17 @@ import torch
 
 from evaluation.benchmarks import memory, timing
 from evaluation.benchmarks.contestants import (
+    LLAMA,
     OURS,
     READY,
     THEIRS,
+    TRANSLATOR,
     Contestant,
+    Translator,
+    from_files,
+    new_llama,
     new_model,
+    new_translator,
     with_transformers,
 )
 from evaluation.benchmarks.measure import FULL, QUICK
@@ -49,16 +55,26 @@ def written():
     return json.loads((ROOT / "evaluation" / "benchmarks" / "results.json").read_text())
 
 
+def all_timings(results):
+    others = results["llama"], results["translator"]
+    return [timed for each in (results, *others) for timed in each["timings"]]
+
+
 def check_structure(results, plan, threads):
     everyone = [THEIRS, OURS, *READY]
     tasks = [("forward", seq, everyone) for seq in plan.forward]
     tasks += [("generate", plan.new, everyone)]
     tasks += [("forward and backward", plan.backward, [THEIRS, OURS])]
+    everyone = [THEIRS, LLAMA, next(iter(READY))]
+    tasks += [("forward", seq, everyone) for seq in plan.forward]
+    tasks += [("generate", plan.new, everyone)]
+    both = [THEIRS, TRANSLATOR]
+    tasks += [("forward", plan.forward[0], both), ("translate", plan.new, both)]
     assert [
         (timed["task"], timed["positions"], [result["contestant"] for result in timed["results"]])
-        for timed in results["timings"]
+        for timed in all_timings(results)
     ] == tasks
-    for timed in results["timings"]:
+    for timed in all_timings(results):
         for result in timed["results"]:
             ratio = result["ratio"]
             assert 0 < ratio["lower"] <= ratio["median"] <= ratio["upper"]
@@ -90,7 +106,7 @@ def check_structure(results, plan, threads):
 def test_a_quick_run(quick):
     results, printed = quick
     check_structure(results, QUICK, threads=1)
-    for name in (THEIRS, OURS, *READY):
+    for name in (THEIRS, OURS, LLAMA, TRANSLATOR, *READY):
         assert name in printed
     assert results["machine"]["processor"] in printed
 
@@ -114,17 +130,19 @@ def test_the_written_results_are_of_a_full_run():
 
 def test_the_written_ratios_are_within_the_limits():
     allowed = {
-        ("forward", OURS): 1.0,
-        ("generate", OURS): 1.0,
+        ("forward", OURS): 0.97,
+        ("generate", OURS): 0.91,
         ("forward and backward", OURS): 1.0,
+        ("translate", TRANSLATOR): 0.95,
         ("forward", "ready, bfloat16"): 0.5,
-        ("generate", "ready, bfloat16"): 0.45,
+        ("generate", "ready, float16"): 0.7,
     }
+    # Where a processor's libraries multiply alike, exact products gain little.
     over = [
         (timed["task"], timed["positions"], result["contestant"], result["ratio"]["median"])
-        for timed in written()["timings"]
+        for timed in all_timings(written())
         for result in timed["results"]
-        if result["ratio"]["median"] > allowed.get((timed["task"], result["contestant"]), 1.0)
+        if result["ratio"]["median"] > allowed.get((timed["task"], result["contestant"]), 1.1)
     ]
     assert over == []
 
@@ -185,3 +203,22 @@ def test_both_models_compute_the_same():
     gradient = model.wte.weight.grad.clone()
     torch.testing.assert_close(theirs.forward_and_backward(ids), loss)
     torch.testing.assert_close(theirs.model.transformer.wte.weight.grad, gradient)
+
+
+def test_both_llamas_compute_the_same():
+    model = new_llama(QUICK.llama)
+    ours, theirs = Contestant(model), Contestant(from_files(model))
+    ids = torch.randint(QUICK.llama.vocab_size, (1, 11))
+    torch.testing.assert_close(ours.forward(ids), theirs.forward(ids), rtol=0, atol=1e-5)
+    assert torch.equal(ours.generate(ids, 7), theirs.generate(ids, 7))
+
+
+def test_both_translators_compute_the_same_and_as_many_tokens_as_asked():
+    model = new_translator(QUICK.translator)
+    ours, theirs = Translator(model), Translator(from_files(model))
+    source, target = torch.randint(QUICK.translator.vocab_size - 1, (2, 1, 9))
+    found, expected = ours.forward(source, target), theirs.forward(source, target)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    translation = ours.translate(source, 7, beams=3)
+    assert translation.shape == (1, 7)
+    assert torch.equal(translation, theirs.translate(source, 7, beams=3))

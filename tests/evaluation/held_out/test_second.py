@@ -258,6 +258,8 @@ class TestTheCommand:
             "second collection: versions: 1",
             "third collection: versions: 1",
             "fourth collection: versions: 1",
+            "sixth collection: versions: 3",
+            "seventh collection: versions: 2",
         ]
 
     def test_a_file_holds_one_collection(self, monkeypatch, tmp_path, capsys):

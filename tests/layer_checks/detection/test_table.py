@@ -114,8 +114,9 @@ def test_what_any_layer_can_do_wrong_is_shown_where_it_is_asked_for() -> None:
     assert own.wrong_versions == wrong_versions("gelu")[:10]
     assert whole.wrong_versions == wrong_versions("gelu")
     assert whole.checks == LAYERS["gelu"].checks
-    left_out = [each.name for each in whole.checks if each not in own.checks]
-    assert left_out == ["input unchanged", "empty batch", "layout in memory"]
+    left_out = {each for each in whole.checks if each not in own.checks}
+    assert {"input unchanged", "empty batch", "layout in memory"} <= {x.name for x in left_out}
+    assert all(each.generic for each in left_out)
     assert all(own.totals[each.name] for each in own.checks if each.generic)
 
 
@@ -130,7 +131,8 @@ def test_the_command_prints_the_table_of_a_layer(capsys: pytest.CaptureFixture[s
     assert command.main(["gelu"]) == 0
     out, err = capsys.readouterr()
     table = detection_table("gelu", generic=True)
-    assert out == f"gelu\n\n{table}\n\n15 wrong versions of 1 layers\n"
+    number = len(wrong_versions("gelu"))
+    assert out == f"gelu\n\n{table}\n\n{number} wrong versions of 1 layers\n"
     assert err == ""
 
 

@@ -44,7 +44,10 @@ def test_the_report_of_the_right_layer() -> None:
     report = check("LayerNorm", LayerNorm)
     number = len(report.law)
     assert report.headline == f"LayerNorm: the law holds, {number} of {number}"
-    lines = unfolded(report).splitlines()
+    assert repr(report) == (
+        f"{report.headline}\n{len(report.results)} checks hold: print(report.all) shows them"
+    )
+    lines = re.sub(r"\n {8}", " ", report.all).splitlines()
     assert lines[0] == report.headline
     assert "held    values: equal, tolerance 1e-12" in lines
     assert "held    bfloat16: equal, tolerance 0.0001 + 0.00395 * |expected|" in lines
@@ -77,14 +80,32 @@ class TestKinds:
         assert repr(report) == (
             "X: the law holds, 2 of 2; the contract fails, 1 of 1; the start fails,\n"
             "        1 of 1\n"
-            "the law\n"
-            "held    values: text\n"
-            "held    gradients: text\n"
+            "look first at names: The law of names. It differs at index (1,).\n"
             "the contract\n"
             "failed  names: text\n"
             "the start\n"
             "failed  deviation: text\n"
-            "look first at names: The law of names. It differs at index (1,)."
+            "2 checks hold: print(report.all) shows them"
+        )
+        assert "the law\nheld    values: text\nheld    gradients: text\n" in report.all
+
+    def test_what_is_only_another_name_breaks_nothing(self) -> None:
+        report = Report(
+            "X", (result("values", "law", held=True), result("parameters", "names", held=False))
+        )
+        assert report.headline == "X: the law holds, 1 of 1; other names in 1"
+        assert [each.name for each in report.names] == ["parameters"]
+        assert "names only\nfailed  parameters: text" in repr(report)
+
+    def test_where_no_weight_is_known_no_law_is_judged(self) -> None:
+        held = result("values", "law", held=True)
+        report = Report("X", (held,), judged=False, names_line='check("X", Mine, names={})')
+        assert not report
+        assert unfolded(report) == (
+            "X: the law could not be judged: it is not known which weight is which\n"
+            "look first at the names: say which weight is which, and check it again\n"
+            'to paste:\n    check("X", Mine, names={})\n'
+            "1 check holds: print(report.all) shows it"
         )
 
     def test_one_broken_law_is_enough(self) -> None:
@@ -124,9 +145,9 @@ def test_the_report_of_a_wrong_version() -> None:
     assert re.fullmatch(
         r"look first at values: At width 5, .* It differs at index \(\d, \d, \d\): \S+ against "
         r"\S+, shape \(3, 2, 5\)\.",
-        lines[-2],
+        lines[2],
     )
-    assert lines[-1] == (
+    assert lines[1] == (
         "behaves like: variance not biased - divide the sum of squares by n, not by n - 1 "
         "(in torch: correction=0)."
     )
@@ -182,6 +203,8 @@ def test_an_unknown_mistake_is_like_nothing() -> None:
         ("FeedForward", "parameters"),
         ("TransformerEncoderLayer", "parameters"),
         ("PreNormTransformerEncoderLayer", "parameters"),
+        ("TransformerDecoderLayer", "parameters"),
+        ("PreNormTransformerDecoderLayer", "parameters"),
     ],
 )
 def test_other_parameter_names_are_no_other_mistake(layer: str, check_of_names: str) -> None:
@@ -319,4 +342,6 @@ def test_the_inputs_do_not_depend_on_what_a_layer_draws_at_first() -> None:
             super().__init__(*args, **kwargs)
             torch.rand(7)
 
-    assert repr(check("LayerNorm", Draws)) == repr(check("LayerNorm", no_gain))
+    assert repr(check("LayerNorm", Draws)) == repr(check("LayerNorm", no_gain)).replace(
+        "NoGain", "Draws"
+    )

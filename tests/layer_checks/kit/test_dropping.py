@@ -6,6 +6,7 @@ from torch import nn
 
 from layer_checks.kit.dropping import (
     elements_dropped,
+    independent,
     one_of,
     parts_dropped,
     seen_in_training,
@@ -44,3 +45,12 @@ def test_what_is_seen_does_not_depend_on_the_draws() -> None:
     x = torch.randn(3000)
     seen = [[float(each) for each in seen_in_training(nn.Dropout(p), x)] for p in (0.0, 0.3)]
     assert seen == [[0.0, 10.0], [3.0, 0.0]]
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_what_is_shared_along_an_axis_is_not_independent(axis: int) -> None:
+    dropped = torch.rand(12, 10, 8) < P
+    independent(dropped, P)
+    with pytest.raises(AssertionError, match=r"^not equal: "):
+        independent(dropped.narrow(axis, 0, 1).expand_as(dropped), P)
+    independent(dropped[:1, :1, :1], P)

@@ -20,8 +20,10 @@ from transformer_layers import (
     GPT2Config,
     LayerNorm,
     MultiHeadAttention,
+    PreNormTransformerDecoderLayer,
     PreNormTransformerEncoderLayer,
     RMSNorm,
+    TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
 
@@ -79,6 +81,10 @@ def _pytorch_attention(layer: nn.Module, x: Tensor) -> Tensor:
 
 def _called(layer: nn.Module, x: Tensor) -> Tensor:
     return layer(x)
+
+
+def _decoded(layer: nn.Module, x: Tensor) -> Tensor:
+    return layer(x, 2 * x[:, :3].flip(1))
 
 
 def _tokens(x: Tensor) -> Tensor:
@@ -181,6 +187,20 @@ PAIRS: dict[str, tuple[str, Callable[[], nn.Module], Callable[[], nn.Module], Ca
         _called,
         _called,
     ),
+    "TransformerDecoderLayer": (
+        "nn.TransformerDecoderLayer",
+        lambda: TransformerDecoderLayer(6, 2, 7, dropout=0.0),
+        lambda: nn.TransformerDecoderLayer(6, 2, 7, dropout=0.0, batch_first=True),
+        _decoded,
+        _decoded,
+    ),
+    "PreNormTransformerDecoderLayer": (
+        "nn.TransformerDecoderLayer",
+        lambda: PreNormTransformerDecoderLayer(6, 2, 7, dropout=0.0),
+        lambda: nn.TransformerDecoderLayer(6, 2, 7, dropout=0.0, batch_first=True, norm_first=True),
+        _decoded,
+        _decoded,
+    ),
     "Conv1D": (
         "transformers.Conv1D",
         lambda: Conv1D(6, 5),
@@ -268,6 +288,7 @@ def test_an_unknown_counterpart_is_refused_with_those_there_are() -> None:
             r"missing \['out_proj.weight'\], unknown \['bias_k'\]",
         ),
         ("nn.TransformerEncoderLayer", {"norm1.weight": 1}, "missing"),
+        ("nn.TransformerDecoderLayer", {"norm3.weight": 1}, "missing"),
         (
             "transformers.GPT2Model",
             {"wte.weight": 1, "ln_f.weight": 1, "ln_f.bias": 1, "h.0.ln_3.weight": 1},

@@ -15,7 +15,14 @@ pytestmark = pytest.mark.usefixtures("as_users_run_it")
 # In the process that already knows how the model's mistakes behave.
 with_the_mistakes = pytest.mark.xdist_group("mistakes of GPT2")
 ASKED = {"greedy tokens", "rows that end", "end in a prompt", "nucleus", "nucleus of four"}
-ASKED |= {"draws of a generator"}
+ASKED |= {
+    "modes after writing",
+    "streams in turn",
+    "draws of a generator",
+    "boundary of top p",
+    "ties of top k",
+    "temperature near zero",
+}
 
 
 class WithoutEnds(GPT2):
@@ -50,7 +57,9 @@ def test_a_model_is_asked_for_what_it_takes() -> None:
     report = check("GPT2", WithoutEnds)
     assert report
     unasked = {result.name: result.text for result in report.failed if result.word == "unasked"}
-    assert set(unasked) == ASKED - {"greedy tokens"}
+    assert set(unasked) == ASKED - {
+        *("greedy tokens", "ties of top k", "temperature near zero", "modes after writing")
+    }
     assert unasked["rows that end"] == "its generate takes no eos_token"
     assert unasked["nucleus"] == "its generate takes no top_p"
     assert report.behaves_like is None

@@ -47,9 +47,9 @@ def by_torch(layer, x, mask=None):
     return layer.o_proj(attended.transpose(1, 2).flatten(2))
 
 
-@pytest.mark.parametrize("kv_heads", [1, 2, 4])
-def test_values_and_gradients_equal_those_of_torchs_kernel(kv_heads):
-    layer, x = layer_of(6, 4, kv_heads, 10, RotaryPositions(10), bias=True), random(2, 5, 6)
+@pytest.mark.parametrize(("kv_heads", "seq"), [(1, 5), (2, 5), (4, 5), (2, 512), (2, 1025)])
+def test_values_and_gradients_equal_those_of_torchs_kernel(kv_heads, seq):
+    layer, x = layer_of(6, 4, kv_heads, 10, RotaryPositions(10), bias=True), random(1, seq, 6)
     parameters = list(layer.parameters())
     found = values_and_gradients(layer, [x], parameters)
     expected = values_and_gradients(lambda x: by_torch(layer, x), [x], parameters)
@@ -114,9 +114,18 @@ def test_a_window_that_is_long_enough_hides_nothing():
 
 def test_the_bytes_of_a_cache_are_those_of_the_heads_of_keys():
     layer = layer_of(64, 8, 2)
-    cache = KeyValueCache(1, layer.num_kv_heads, 10, layer.d_k)
-    numbers = sum(each.numel() for each in (cache._keys, cache._values))
-    assert numbers == 10 * 2 * 2 * 8
+    cache = KeyValueCache(3, layer.num_kv_heads, 10, layer.d_k, dtype=torch.float16)
+    assert cache.nbytes == 3 * 10 * 2 * 2 * 8 * 2
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_each_sequence_behind_its_own_padding_is_as_alone(window):
+    layer, x = layer_of(6, 4, 2, 4, RotaryPositions(4), window), random(3, 9, 6)
+    padding = torch.tensor([0, 4, 2])
+    cache = KeyValueCache(3, 2, 9, 4, dtype=torch.float64, padding=padding)
+    found = torch.cat([layer(piece, cache) for piece in x.split([5, 1, 1, 2], dim=1)], dim=1)
+    for each, given, begin in zip(found, x, padding.tolist(), strict=True):
+        assert_same([each[begin:]], [layer(given[None, begin:])[0]])
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -76,11 +76,12 @@ def test_kernel_and_definition_agree(make_mask, backend):
 
 
 @over_backends
-def test_causal_kernel_and_definition_agree(backend):
-    inputs = random_inputs(BATCH, kv_seq=Q_SEQ)
+@pytest.mark.parametrize(("batch", "seq"), [(BATCH, Q_SEQ), (1, 512), (1, 1025)])
+def test_causal_kernel_and_definition_agree(batch, seq, backend):
+    inputs = random_inputs(batch, q_seq=seq, kv_seq=seq)
     with sdpa_kernel(backend):
         ours = values_and_gradients(lambda *qkv: fused_attention(*qkv, is_causal=True), inputs, [])
-    mask = causal_mask(Q_SEQ)
+    mask = causal_mask(seq)
     assert_same(ours, values_and_gradients(lambda *qkv: defined(*qkv, mask), inputs, []))
 
 

@@ -17,12 +17,18 @@ def test_causal_mask_by_hand():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True] * 3]
 
 
+def test_padding_mask_of_many_positions():
+    mask = padding_mask(torch.tensor([1000, 1025, 0]), seq=1025)
+    assert mask.sum(dim=-1).flatten().tolist() == [1000, 1025, 0]
+    assert mask.int().diff(dim=-1).amax() == 0  # what is allowed stands in front
+
+
 def test_padding_mask_by_hand():
     mask = padding_mask(torch.tensor([0, 2, 3]), seq=3)
     assert mask.tolist() == [[[False] * 3], [[True, True, False]], [[True] * 3]]
 
 
-@given(seq=st.integers(1, 7), past=SIZES)
+@given(seq=st.integers(1, 7) | st.just(1025), past=SIZES)
 def test_causal_mask_is_torchs_aligned_at_the_lower_right(seq, past):
     # torch makes the mask itself where no kernel of its own applies, as with this tensor.
     scores = torch.zeros(seq, past + seq)
@@ -51,6 +57,12 @@ def test_padding_mask_allows_as_many_keys_as_the_sequence_is_long(lengths, seq, 
     assert mask.shape == (len(lengths), 1, seq)
     assert mask.sum(dim=-1).flatten().tolist() == lengths
     assert torch.equal(mask.to(torch.int8).cummin(dim=-1).values.bool(), mask)  # no gap
+
+
+@pytest.mark.parametrize(("dtype", "seq"), [(torch.int8, 200), (torch.uint8, 300)])
+def test_lengths_of_a_dtype_that_ends_below_the_length_of_the_sequence(dtype, seq):
+    mask = padding_mask(torch.tensor([0, 3, 100], dtype=dtype), seq)
+    assert mask.sum(dim=-1).flatten().tolist() == [0, 3, 100]
 
 
 def test_masks_combine():

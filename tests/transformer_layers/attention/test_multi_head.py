@@ -157,6 +157,13 @@ def test_equals_torch_with_padding_also_of_a_whole_sequence():
     compare_with_torch(random_layer(), random_inputs(BATCH), mask, key_padding_mask=theirs)
 
 
+@pytest.mark.parametrize(("q_seq", "kv_seq"), [(1025, 5), (4, 1025), (513, 512)])
+def test_equals_torch_with_many_queries_or_keys_of_which_some_are_padding(q_seq, kv_seq):
+    mask = padding_mask(torch.tensor([kv_seq - 3, 2]), kv_seq)
+    inputs = random_inputs(2, q_seq=q_seq, kv_seq=kv_seq)
+    compare_with_torch(random_layer(), inputs, mask, key_padding_mask=~mask[:, 0])
+
+
 def test_equals_torch_with_a_query_that_may_attend_to_nothing():
     mask = random_mask(Q_SEQ, KV_SEQ)
     mask[1] = False

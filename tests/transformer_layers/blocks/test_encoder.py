@@ -138,6 +138,13 @@ def test_equals_torch_with_a_causal_mask(layer_class):
 
 
 @over_layers
+@pytest.mark.parametrize("seq", [512, 1025])
+def test_equals_torch_with_many_positions(layer_class, seq):
+    mask = causal_mask(seq)
+    compare_with_torch(random_layer(layer_class), random_input(1, seq=seq), mask, src_mask=~mask)
+
+
+@over_layers
 def test_equals_torch_with_padding_also_of_a_whole_sequence(layer_class):
     mask = padding_mask(torch.tensor([5, 0, 2]), SEQ)
     theirs = ~mask[:, 0]

@@ -69,7 +69,7 @@ def test_a_name_is_fetched_from_the_hub(name, monkeypatch, tmp_path):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
     assert find_folder(name) == tmp_path
-    wanted = ["config.json", "model*.safetensors", INDEX]
+    wanted = ["config.json", "generation_config.json", "model*.safetensors", INDEX]
     assert calls == [((name,), {"revision": None, "allow_patterns": wanted})]
     find_folder(name, revision="607a30d")
     assert calls[1:] == [((name,), {"revision": "607a30d", "allow_patterns": wanted})]

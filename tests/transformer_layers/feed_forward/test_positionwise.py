@@ -40,7 +40,9 @@ def test_by_hand():
     torch.testing.assert_close(output, torch.tensor([[402.5, 4.0], [10.5, 0.0]]))
 
 
-@pytest.mark.parametrize("leading", [(BATCH, SEQ), (SEQ,), (), (2, 3, SEQ), (0, SEQ), (BATCH, 0)])
+@pytest.mark.parametrize(
+    "leading", [(BATCH, SEQ), (SEQ,), (), (2, 3, SEQ), (0, SEQ), (BATCH, 0), (1025,)]
+)
 def test_equals_torchs_layers_in_sequence(leading):
     layer, x = random_layer(), random_input(*leading)
     sequence = nn.Sequential(nn.Linear(D_MODEL, D_FF), nn.ReLU(), nn.Linear(D_FF, D_MODEL)).double()

@@ -13,7 +13,7 @@ from transformers import LlamaForCausalLM
 from tests.transformer_layers.comparisons import assert_same, with_random_weights
 from tests.transformer_layers.models.ladder import Ladder, Reference, steps_of
 from tests.transformer_layers.models.second import Second, SecondConfig
-from transformer_layers import GPT2, GPT2Config, Llama, LlamaConfig
+from transformer_layers import GPT2, GPT2Config, Llama, LlamaConfig, cache_bytes
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -256,3 +256,11 @@ class TestLadderOfTheSecond(Ladder):
         canceling=("k_proj.weight",),
         tolerance=1e-5,  # theirs has norms and angles in float32 whatever the dtype
     )
+
+
+def test_the_bytes_of_a_token_are_those_that_caches_take(model):
+    taken = sum(each.nbytes for each in model.new_caches(3, 5))
+    assert taken == 3 * 5 * cache_bytes(model)
+    heads = 4 if isinstance(model, GPT2) else 2
+    d_k = 4 if isinstance(model, Llama) else 2
+    assert cache_bytes(model) == 2 * 2 * heads * d_k * 8  # two blocks, keys and values, float64

@@ -20,7 +20,7 @@ from tests.transformer_layers.comparisons import (
 )
 from transformer_layers import BatchNorm1d, LayerNorm
 
-SHAPES = [(2, 3), (7, 3), (7, 3, 5), (1, 3, 5), (7, 3, 5, 2)]
+SHAPES = [(2, 3), (7, 3), (7, 3, 5), (1, 3, 5), (7, 3, 5, 2), (2, 3, 1025)]
 
 
 def torchs(ours: BatchNorm1d, ndim: int) -> nn.Module:

@@ -93,7 +93,7 @@ def test_the_printed_form_names_the_arguments():
 # Against torch
 
 
-@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7), (0, 7)])
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7), (0, 7), (1025, 7)])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("offset", "eps"), [(0.0, 1e-5), (100.0, 0.1), (1e3, 1e-5)])
 def test_equals_torch_in_float64(shape, bias, offset, eps):

@@ -75,7 +75,7 @@ def test_the_printed_form_names_the_arguments():
 # Against torch
 
 
-@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7), (0, 7)])
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7), (0, 7), (1025, 7)])
 @pytest.mark.parametrize(("offset", "eps"), [(0.0, 1e-6), (100.0, 0.1)])
 def test_equals_torch_in_float64(shape, offset, eps):
     ours = with_random_weights(RMSNorm(7, eps)).double()

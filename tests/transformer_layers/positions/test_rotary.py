@@ -60,9 +60,10 @@ def tables(rotary, seq):
     return angles.cos(), angles.sin()
 
 
-def test_halves_equal_those_of_llama_in_transformers():
-    rotary, x = RotaryPositions(6, 100.0), random(2, 3, 5, 6)
-    cos, sin = (torch.cat([each, each], dim=-1)[None] for each in tables(rotary, 5))
+@pytest.mark.parametrize("seq", [5, 1025])
+def test_halves_equal_those_of_llama_in_transformers(seq):
+    rotary, x = RotaryPositions(6, 100.0), random(2, 3, seq, 6)
+    cos, sin = (torch.cat([each, each], dim=-1)[None] for each in tables(rotary, seq))
     assert_same([rotary(x)], [turn_halves(x, x, cos, sin)[0]])
 
 

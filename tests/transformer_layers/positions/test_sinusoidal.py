@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transformer_layers import sinusoidal_positions
@@ -21,6 +21,8 @@ def test_by_hand():
 
 
 @given(seq=st.integers(0, 50), d_model=st.integers(1, 17))
+@example(seq=1025, d_model=6)
+@example(seq=3, d_model=1025)
 def test_equals_the_formula_element_by_element(seq, d_model):
     table = sinusoidal_positions(seq, d_model, dtype=torch.float64)
     assert table.shape == (seq, d_model)

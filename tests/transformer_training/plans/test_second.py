@@ -88,9 +88,8 @@ def test_what_a_step_costs_is_derived(options):
 
 
 def test_what_no_plan_has_is_refused(options):
-    with pytest.raises(
-        TypeError, match="must be of GPT2Config, LlamaConfig, SecondConfig, got dict"
-    ):
+    known = "GPT2Config, LlamaConfig, TransformerConfig, SecondConfig"
+    with pytest.raises(TypeError, match=f"must be of {known}, got dict"):
         costs({}, 4)
     assert plan_of(GPT2Config()).name == "gpt2"
     with pytest.raises(TrainingError, match="--architecture/--model: invalid choice: 'x'"):

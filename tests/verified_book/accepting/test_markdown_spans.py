@@ -6,6 +6,7 @@ import pytest
 
 from tests.verified_book.accepting.edits import (
     FRONT_MATTER,
+    OUTPUTS,
     accepted,
     edit,
     markdown,
@@ -96,31 +97,7 @@ def test_a_block_is_replaced(before: str, after: str, between: str, newline: str
     assert accepted(page(before), markdown(), {1: "new"}) == page(after)
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        "---\nrule",
-        "---",
-        ":x: y",
-        "+++",
-        "    indented",
-        "  a\nb",
-        "```python\ncode\n```",
-        "`````",
-        "  ```",
-        ":::::\n:::",
-        "% no comment",
-        "{expect-output}",
-        "a\n\n\nb",
-        "a ... b",
-        "<!-- a -->",
-        "\\",
-        "[link]: x",
-        "ünïcödé 😀 ё",
-        "| a |\n|---|",
-        "tab→ and more   \nend",
-    ],
-)
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_any_output_reads_back(output: str):
     fence = {":": ":::", "~": "~~~"}.get(output.strip()[:1], "```")
     text = f"{FRONT_MATTER}{CELL}\n{fence}{{expect-output}}\nold\n{fence}\nrest"

@@ -1,8 +1,10 @@
 """Cells and blocks of reStructuredText pages are found in whatever they are nested."""
 
+from textwrap import dedent
+
 import pytest
 
-from tests.verified_book.accepting.edits import RST, accepted, edit, reason, summary
+from tests.verified_book.accepting.edits import OUTPUTS, RST, accepted, edit, reason, summary
 
 CELL = ".. code-cell::\n\n   1\n"
 # What comes before a cell, what its lines are indented by, and what the lines of a new block are.
@@ -125,33 +127,13 @@ def test_a_block_is_replaced(before: str, after: str, newline: str):
     assert accepted(page(before), RST, {1: "new"}) == page(after)
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        ":x: y",
-        "  a\nb",
-        "a\n    b\n  c",
-        "a\n\n\nb",
-        "a\n \nb   ",
-        ".. code-cell::\n\n   1",
-        "..",
-        "+---+\n| a |\n+---+",
-        "=== ===\na   b\n=== ===",
-        "Title\n=====",
-        "a ... b",
-        "\\",
-        "*a `b |c|",
-        "ünïcödé 😀 ё",
-        "::",
-        "exact",
-    ],
-)
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_any_output_reads_back(output: str):
     text = f"{CELL}\n.. expect-output::\n\n   old\n\nrest"
     once = accepted(text, RST, {1: output})
     assert accepted(once, RST, {1: output}) == once
     new = accepted(f"{CELL}\nrest", RST, {0: output})
-    stored = "\n".join(line.rstrip() for line in output.split("\n"))
+    stored = dedent("\n".join(line.rstrip() for line in output.split("\n")))
     for text in (once, new):
         assert RST.spans(text)[1].body.replace("\\...", "...") == stored
         assert text.startswith(CELL)

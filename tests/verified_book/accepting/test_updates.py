@@ -45,15 +45,19 @@ class Books:
         record.file = FileAsRead(path.read_bytes(), **as_read)
         return record
 
-    def ask(self, name: str, outputs: dict[int, str], **changed: Any) -> None:
-        """Records edits of a page."""
-        record, path = self.record(name), self.folder / name
+    def ask(
+        self, name: str, outputs: dict[int, str], page: str | bytes = "", **changed: Any
+    ) -> Path:
+        """Records edits of a page, which is written first if its text is given."""
+        path = self.write(name, page) if page else self.folder / name
+        record = self.record(name)
         text = files.decode(path.read_bytes(), self.encoding).text
         language = RST if name.endswith(".rst") else markdown()
         spans = language.spans(text)
         for index, output in outputs.items():
             asked = edit(spans, index, output, **{"source": str(path), **changed})
             record.edits.append(asked)
+        return path
 
     def app(self) -> Any:
         """As much of Sphinx as is needed."""
@@ -111,14 +115,18 @@ def messages(log: pytest.LogCaptureFixture) -> Sequence[str]:
     return [record.getMessage() for record in log.records]
 
 
+def refusals(books: Books) -> list[str]:
+    books.accept()
+    return [text.partition(": ")[2] for text in books.reasons()]
+
+
 def test_all_edits_of_a_page_are_written_at_once(
     books: Books, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     calls = []
     real = files.replace
     monkeypatch.setattr(files, "replace", lambda *args: calls.append(args) or real(*args))
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "new", 2: "more"})
+    page = books.ask("page.md", {1: "new", 2: "more"}, MD_PAGE)
     books.accept()
     assert len(calls) == 1
     assert page.read_text() == (
@@ -140,8 +148,7 @@ def test_all_edits_of_a_page_are_written_at_once(
 )
 def test_all_else_stays_byte_for_byte(books: Books, encoding: str, text: bytes):
     books.encoding = encoding
-    page = books.write("page.md", text)
-    books.ask("page.md", {1: "néw"})
+    page = books.ask("page.md", {1: "néw"}, text)
     books.accept()
     codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(encoding, encoding)
     assert page.read_bytes() == text.replace("old".encode(codec), "néw".encode(codec))
@@ -149,8 +156,7 @@ def test_all_else_stays_byte_for_byte(books: Books, encoding: str, text: bytes):
 
 def test_one_edit_that_is_refused_leaves_the_others(books: Books):
     books.encoding = "latin-1"
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "日本", 2: "more"})
+    page = books.ask("page.md", {1: "日本", 2: "more"}, MD_PAGE)
     books.accept()
     assert page.read_text() == MD_PAGE.replace("\nEnd", "\n```{expect-output}\nmore\n```\n\nEnd")
     line = FRONT_MATTER.count("\n") + 5
@@ -171,22 +177,18 @@ def test_a_write_that_would_change_more_is_refused(books: Books, monkeypatch: py
 
 
 def test_a_page_that_was_saved_meanwhile_keeps_what_was_saved(books: Books):
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "new", 2: "more"})
+    page = books.ask("page.md", {1: "new", 2: "more"}, MD_PAGE)
     page.write_text("saved")
-    books.accept()
-    assert page.read_text() == "saved"
     reason = "it has been changed since it was read, and what was saved is kept"
-    assert [text.partition(": ")[2] for text in books.reasons()] == [reason, reason]
+    assert refusals(books) == [reason, reason]
+    assert page.read_text() == "saved"
 
 
 def test_each_edit_has_one_reason(books: Books):
     books.encoding = "latin-1"
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "日本", 2: "more"})
+    page = books.ask("page.md", {1: "日本", 2: "more"}, MD_PAGE)
     page.write_text("saved")
-    books.accept()
-    first, second = books.reasons()
+    first, second = refusals(books)
     assert "which iso8859-1 cannot write" in first
     assert "it has been changed since it was read" in second
 
@@ -204,8 +206,7 @@ def test_a_cell_may_load_its_code_from_beside_its_page(books: Books):
 
 
 def test_two_runs_at_once_agree(books: Books, log: pytest.LogCaptureFixture):
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "new"})
+    page = books.ask("page.md", {1: "new"}, MD_PAGE)
     other = Books(books.folder)
     other.ask("page.md", {1: "new"})
     books.accept()
@@ -217,8 +218,7 @@ def test_two_runs_at_once_agree(books: Books, log: pytest.LogCaptureFixture):
 
 
 def test_two_runs_at_once_that_differ_lose_nothing(books: Books):
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "one"})
+    page = books.ask("page.md", {1: "one"}, MD_PAGE)
     other = Books(books.folder)
     other.ask("page.md", {1: "two"})
     books.accept()
@@ -228,12 +228,10 @@ def test_two_runs_at_once_that_differ_lose_nothing(books: Books):
 
 
 def test_a_page_that_has_gone_is_not_written(books: Books):
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "new"})
+    page = books.ask("page.md", {1: "new"}, MD_PAGE)
     page.unlink()
-    books.accept()
+    assert refusals(books) == ["it has gone since it was read"]
     assert not page.exists()
-    assert "it has gone since it was read" in books.reasons()[0]
 
 
 def test_a_linked_page_is_written_where_it_is(books: Books):
@@ -250,8 +248,7 @@ def test_a_dry_run_shows_a_patch(
     books: Books, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("VERIFIED_BOOK_ACCEPT", "dry")
-    page = books.write("page.md", MD_PAGE.replace("\n", "\r\n"))
-    books.ask("page.md", {1: "new", 2: "at 0x7f00000000"})
+    page = books.ask("page.md", {1: "new", 2: "at 0x7f00000000"}, MD_PAGE.replace("\n", "\r\n"))
     books.accept()
     assert page.read_bytes().decode() == MD_PAGE.replace("\n", "\r\n")
     patch = messages(log)
@@ -265,10 +262,9 @@ def test_a_dry_run_shows_a_patch(
 def test_what_will_differ_is_warned_of_after_all_is_written(
     books: Books, log: pytest.LogCaptureFixture
 ):
-    books.write("a.md", MD_PAGE.replace("old", "<A at ...>\nx"))
-    books.write("b.md", MD_PAGE)
-    books.ask("a.md", {1: "<A at 0x7f0000000000>\ny", 2: "Wall time: 3 s"})
-    books.ask("b.md", {1: "new"})
+    outputs = {1: "<A at 0x7f0000000000>\ny", 2: "Wall time: 3 s"}
+    books.ask("a.md", outputs, MD_PAGE.replace("old", "<A at ...>\nx"))
+    books.ask("b.md", {1: "new"}, MD_PAGE)
     books.accept()
     *written, warning = log.records
     assert [record.levelname for record in written] == ["INFO", "INFO"]
@@ -281,14 +277,8 @@ def test_what_will_differ_is_warned_of_after_all_is_written(
     assert warning.location == f"page:{FRONT_MATTER.count(chr(10)) + 10}"
 
 
-def refusals(books: Books) -> list[str]:
-    books.accept()
-    return [text.partition(": ")[2] for text in books.reasons()]
-
-
 def test_a_page_that_an_extension_rewrites_is_refused(books: Books):
-    page = books.write("page.md", MD_PAGE)
-    books.ask("page.md", {1: "new"})
+    page = books.ask("page.md", {1: "new"}, MD_PAGE)
     books.record("page.md", as_in_file=False)
     assert refusals(books) == ["an extension has rewritten the page before it was parsed"]
     assert page.read_text() == MD_PAGE
@@ -324,8 +314,7 @@ def test_what_stands_elsewhere_is_refused(books: Books, source: str, where: str)
 
 
 def test_a_page_that_a_parser_cannot_read_is_refused(books: Books, monkeypatch: pytest.MonkeyPatch):
-    books.write("page.rst", RST_PAGE)
-    books.ask("page.rst", {1: "new"})
+    books.ask("page.rst", {1: "new"}, RST_PAGE)
 
     def fail(self: Rst, text: str) -> None:
         raise RuntimeError("three libraries down\nmore")
@@ -339,9 +328,7 @@ def test_a_page_that_a_parser_cannot_read_is_refused(books: Books, monkeypatch: 
 @pytest.mark.parametrize(
     ("value", "on"),
     [
-        ("1", True),
-        ("yes", True),
-        ("dry", True),
+        *((yes, True) for yes in ("1", "yes", "dry")),
         *((no, False) for no in ("", "0", "No", "off", "false")),
     ],
 )
@@ -353,7 +340,6 @@ def test_zero_does_not_accept(monkeypatch: pytest.MonkeyPatch, value: str, on: b
 
 
 def test_an_edit_of_another_cell_is_refused(books: Books):
-    books.write("page.rst", RST_PAGE)
-    books.ask("page.rst", {2: "new"}, code="other")
+    books.ask("page.rst", {2: "new"}, RST_PAGE, code="other")
     assert isinstance(books.pages["page"].edits[0], Edit)
     assert refusals(books) == ["no cell that reads as it was parsed stands there"]

@@ -76,31 +76,17 @@ def build(folder) -> Build:
 
 
 def test_each_verdict_has_its_sign_a_link_and_a_name(build):
-    assert [
-        (chip.get_text(), chip["href"], chip["aria-label"], chip["class"][1])
-        for chip in chips(build)
-    ] == [
-        (
-            *("✓ A1", "proofs/all.html#claim-a1"),
-            *("holds: claim A1, It is “so” & <thus>: $1 < 2$.", "claim-holds"),
-        ),
-        (
-            *("≈ A2", "proofs/all.html#claim-a2"),
-            *("holds if: claim A2, It may be, see Claim A1.", "claim-holds-if"),
-        ),
-        (
-            *("✗ A3", "proofs/all.html#claim-a3"),
-            *("believed, and false: claim A3, The post: it is.", "claim-fails"),
-        ),
-        (
-            *("✓ A1", "proofs/all.html#claim-a1"),
-            *("holds: claim A1, It is “so” & <thus>: $1 < 2$.", "claim-holds"),
-        ),
-        (
-            *("✓ A3", "proofs/all.html#claim-a3"),
-            *("holds: claim A3, It is not.", "claim-holds"),
-        ),
+    shown = chips(build)
+    first = ("✓ A1", "holds: claim A1, It is “so” & <thus>: $1 < 2$.", "claim-holds")
+    assert [(chip.get_text(), chip["aria-label"], chip["class"][1]) for chip in shown] == [
+        first,
+        ("≈ A2", "holds if: claim A2, It may be, see Claim A1.", "claim-holds-if"),
+        ("✗ A3", "believed, and false: claim A3, The post: it is.", "claim-fails"),
+        first,
+        ("✓ A3", "holds: claim A3, It is not.", "claim-holds"),
     ]
+    links = [f"proofs/all.html#claim-a{number}" for number in (1, 2, 3, 1, 3)]
+    assert [chip["href"] for chip in shown] == links
 
 
 def test_a_title_says_how_strong_a_claim_is_and_what_it_needs(build):

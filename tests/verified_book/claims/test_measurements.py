@@ -20,7 +20,7 @@ from verified_book.claims.measurements import (
     strength,
 )
 
-DRAWS, ALL = Strength("draws", 200), Strength("all", 63488)
+DRAWS, ALL, COUNTED = Strength("draws", 200), Strength("all", 63488), Strength("count")
 
 
 def claim(
@@ -38,10 +38,19 @@ DIFFERENT = Evidence("different", 0.25, 0.1, label="holds")
 FURTHER = Evidence("different", 316.2, 0.1, "condition", "without a bias")
 PRINTED = Evidence("raises", part="counterexample", label="as printed", text="NameError: name 'x'")
 OFF = Evidence("different", 2.0, 1.0, "counterexample", "as stated")
-LAW = Evidence("holds", label="holds", text="holds: rows sum to 1")
+FURTHER_OFF = replace(OFF, error=3.0)
 ONE = "one input; largest error 1e-07, 1e-06 allowed"
 ALONE = "only what was stated is shown to fail"
 INSTEAD = Evidence("equal", 0.0, 0.0, "instead", "instead")
+NO_DIFFERENCE = replace(INSTEAD, part="counterexample")
+CHECKED = Evidence("checked")
+
+
+def law(text: str, **options: Strength) -> Evidence:
+    return Evidence("holds", label="holds", text=f"holds: {text}", **options)
+
+
+LAW = law("rows sum to 1")
 
 
 def test_the_error_closest_to_its_tolerance_counts():
@@ -67,16 +76,8 @@ def test_the_largest_difference_counts():
         ("fails", [EQUAL, OFF], OFF),
         ("fails", [EQUAL, PRINTED], None),
         ("fails", [replace(EQUAL, part="counterexample"), OFF], OFF),
-        (
-            "fails",
-            [replace(INSTEAD, part="counterexample")],
-            replace(INSTEAD, part="counterexample"),
-        ),
-        (
-            "fails",
-            [OFF, replace(OFF, error=3.0), replace(OFF, part="statement", error=9.0)],
-            replace(OFF, error=3.0),
-        ),
+        ("fails", [NO_DIFFERENCE], NO_DIFFERENCE),
+        ("fails", [OFF, FURTHER_OFF, replace(OFF, part="statement", error=9.0)], FURTHER_OFF),
         ("holds", [], None),
     ],
 )
@@ -100,45 +101,25 @@ def test_a_number_of_its_main_part_stands_for_a_claim(verdict, evidence, found):
             ],
         ),
         ("fails", [EQUAL, PRINTED], [ONE, "as printed: raises NameError"]),
-        (
-            "fails",
-            [EQUAL, INSTEAD, OFF],
-            [ONE, "as stated: off by 2"],
-        ),
+        ("fails", [EQUAL, INSTEAD, OFF], [ONE, "as stated: off by 2"]),
         ("holds", [EQUAL, OFF], [ONE, "as stated: off by 2"]),
         ("fails", [PRINTED, OFF], [ALONE, "as printed: raises NameError", "as stated: off by 2"]),
         ("holds", [LAW, LAW], ["one input; rows sum to 1"]),
+        ("holds", [LAW, law("so do columns")], ["one input; rows sum to 1; so do columns"]),
         (
             "holds",
-            [LAW, replace(LAW, text="holds: so do columns")],
-            ["one input; rows sum to 1; so do columns"],
-        ),
-        (
-            "holds",
-            [replace(LAW, strength=DRAWS, text="holds: rows sum to 1, over 200 draws")],
+            [law("rows sum to 1, over 200 draws", strength=DRAWS)],
             ["200 draws; rows sum to 1"],
         ),
-        (
-            "holds",
-            [replace(LAW, strength=Strength("count"), text="holds: 3 counted, 3 expected")],
-            ["3 counted, 3 expected"],
-        ),
+        ("holds", [law("3 counted, 3 expected", strength=COUNTED)], ["3 counted, 3 expected"]),
         ("holds", [LAW, EQUAL], [ONE]),
-        (
-            "holds",
-            [Evidence("checked"), Evidence("checked")],
-            ["as expected in 2 cells"],
-        ),
+        ("holds", [CHECKED, CHECKED], ["as expected in 2 cells"]),
         (
             "fails",
             [replace(EQUAL, strength=DRAWS), replace(INSTEAD, strength=DRAWS), OFF],
             ["200 draws; largest error 1e-07, 1e-06 allowed", "as stated: off by 2"],
         ),
-        (
-            "holds",
-            [Evidence("checked", label="holds")],
-            ["as expected in one cell"],
-        ),
+        ("holds", [replace(CHECKED, label="holds")], ["as expected in one cell"]),
         ("holds", [EQUAL, replace(OFF, part="illustration")], [ONE]),
     ],
 )
@@ -148,10 +129,7 @@ def test_each_part_of_a_claim_has_a_line(verdict, evidence, text):
 
 def test_a_derivation_is_said_of_the_statement():
     found = claim(EQUAL, FURTHER, verdict="holds-if", derived=True)
-    assert lines(found) == [
-        f"derived; {ONE}",
-        "without a bias: off by 320",
-    ]
+    assert lines(found) == [f"derived; {ONE}", "without a bias: off by 320"]
     assert claim_strength(found) == Strength("derived")
 
 

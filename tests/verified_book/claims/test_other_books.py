@@ -6,15 +6,11 @@ from pathlib import Path
 import pytest
 from sphinx.util.inventory import InventoryFile
 
-from tests.verified_book.books import Build, sphinx_build, words
+from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build, words
 
 pytestmark = pytest.mark.xdist_group("other books")
 
 PAGE = """\
----
-file_format: mystnb
-kernelspec: {name: python3, display_name: Python 3, language: python}
----
 # Claims
 
 See {claim}`B-2`, {claim}`A1` and {any}`A1`.
@@ -43,7 +39,10 @@ CONF = 'extensions = ["verified_book.claims"]\nproject = "First"\nnb_execution_m
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of a book with claims."""
-    pages = {"index.md": "# A book\n\n```{toctree}\npart/page\n```\n", "part/page.md": PAGE}
+    pages = {
+        "index.md": "# A book\n\n```{toctree}\npart/page\n```\n",
+        "part/page.md": FRONT_MATTER + PAGE,
+    }
     return sphinx_build(tmp_path_factory.mktemp("first"), CONF, pages).site
 
 

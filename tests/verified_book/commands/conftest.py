@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.verified_book.books import FRONT_MATTER
 from verified_book.commands import cli
 
 
@@ -28,18 +29,14 @@ class Said:
 
 Command = Callable[..., Said]
 
-RED = """\
----
-file_format: mystnb
-kernelspec: {name: python3, display_name: Python 3, language: python}
----
-# Red
+RED = f"""\
+{FRONT_MATTER}# Red
 
-```{code-cell} ipython3
+```{{code-cell}} ipython3
 6 * 7
 ```
 
-```{expect-output}
+```{{expect-output}}
 41
 ```
 """

@@ -14,6 +14,7 @@ from verified_book.records import Failure
 
 ADDED = Failure("page.md", 3, "differs\n-1\n+2", "Mend it.", expected="1", executed="2")
 RAISED = Failure("page.md", 3, "raised\n-1\n+2", "Mend it.")
+EMPTY = "it is empty; name a file or a folder, `.` for this one"
 
 
 @pytest.fixture
@@ -39,7 +40,11 @@ def test_help_shows_a_page_and_what_to_do_with_it(command: Command):
         (["build"], "invalid choice: 'build'"),
         (["check", "-j", "0", "x.md"], "it is no number from 1 to 1024"),
         (["accept", "--json", "x", "x.md"], "unrecognized arguments: --json"),
+        (["check", ""], EMPTY),
+        (["accept", "page.md", ""], EMPTY),
+        (["check", "--json", "", "page.md"], EMPTY),
     ],
+    ids=lambda given: given if isinstance(given, str) else " ".join(given),
 )
 def test_a_wrong_call_exits_with_2(command: Command, arguments: list[str], message: str):
     said = command(*arguments)
@@ -59,19 +64,6 @@ def test_a_number_that_none_can_be_is_refused(command: Command, command_name: st
     said = command(command_name, "page.md", f"--jobs={number}")
     assert said.status == 2
     assert "it is no number from 1 to 1024" in said.err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *(["check", ""], ["accept", "page.md", ""], ["check", "--json", "", "page.md"]),
-    ],
-    ids=" ".join,
-)
-def test_an_empty_name_is_refused(command: Command, arguments: list[str]):
-    said = command(*arguments)
-    assert said.status == 2
-    assert "it is empty; name a file or a folder, `.` for this one" in said.err
 
 
 @pytest.mark.parametrize(

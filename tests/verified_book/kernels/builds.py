@@ -130,6 +130,16 @@ def descendants(pid: int) -> dict[int, str]:
     return found
 
 
+def begun(book: Book, *options: str) -> tuple[Build, dict[int, str]]:
+    """A build in the middle of a cell that has noted it in `started`, and all its processes."""
+    build = book.start(*options)
+    started = book.folder / "started"
+    wait_until(lambda: started.exists() or not lives(build.pid), 60)
+    found: dict[int, str] = {}
+    wait_until(lambda: found.update(descendants(build.pid)) or "sleep" in str(found))
+    return build, found
+
+
 def app_for(source: Path, docname: str) -> Any:
     """What stands for Sphinx while a page is read."""
     env = SimpleNamespace(docname=docname, temp_data={})

@@ -1,6 +1,5 @@
 """A cache that is damaged costs time and a sentence, never the build, and never a right page."""
 
-import logging
 import shutil
 import sqlite3
 import sys
@@ -62,7 +61,6 @@ def no_substitute() -> Path:
 def test_a_damaged_database_is_begun_anew(
     tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
 ):
-    caplog.set_level(logging.INFO)
     cache = tmp_path / "cache"
     (cache / "executed/own").mkdir(parents=True)
     create_db(cache).dispose()
@@ -112,7 +110,6 @@ def test_a_database_that_stays_locked_is_not_damaged(
 
 
 def test_a_sound_cache_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO)
     cache = tmp_path / "not/yet/there"
     assert usable_cache(cache, no_substitute) == cache
     engine = create_db(cache)
@@ -135,7 +132,6 @@ def test_a_database_that_another_build_writes_to_is_not_damaged(tmp_path: Path):
 
 
 def test_a_file_in_the_place_of_the_outputs(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO)
     (tmp_path / "executed").write_text("a file")
     assert usable_cache(tmp_path, no_substitute) == tmp_path
     assert not (tmp_path / "executed").exists()
@@ -145,7 +141,6 @@ def test_a_file_in_the_place_of_the_outputs(tmp_path: Path, caplog: pytest.LogCa
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO)
     (tmp_path / "file").touch()
     (tmp_path / "other").mkdir()
     for name, reason in (("file/cache", "Not a directory"), ("file", "File exists")):
@@ -180,10 +175,15 @@ def cache(tmp_path: Path) -> BookCache:
     (tmp_path / "book/sub/data.txt").write_text("one")
     app = app_for(tmp_path / "book", "sub/page")
     found = BookCache(app, usable_cache(tmp_path / "cache", no_substitute))
-    known = PageFiles("sub", [], ["sub/data.txt"], {})
-    files.pages(app.env)["sub/page"] = known.with_patterns(tmp_path / "book", [])
-    found.cache_notebook_bundle(CacheBundleIn(notebook(), "sub/page.md"), False, True)
+    keep(found)
     return found
+
+
+def keep(cache: BookCache) -> None:
+    """Keeps what the page has read and shown."""
+    known = PageFiles("sub", [], ["sub/data.txt"], {}).with_patterns(Path(cache.app.srcdir), [])
+    files.pages(cache.app.env)["sub/page"] = known
+    cache.cache_notebook_bundle(CacheBundleIn(notebook(), "sub/page.md"), False, True)
 
 
 def notebook(code: str = "open('data.txt').read()") -> NotebookNode:
@@ -246,17 +246,13 @@ OUTPUTS: dict[str, Callable[[Path], object]] = {
 def test_damaged_outputs_are_not_served_and_are_replaced(
     cache: BookCache, kind: str, caplog: pytest.LogCaptureFixture
 ):
-    caplog.set_level(logging.INFO)
     (folder,) = Path(cache.path, "executed").iterdir()
     OUTPUTS[kind](folder)
     assert not is_served(cache)
     told = ["sub/page: its outputs in the cache were damaged; it runs anew"]
     unknown = ("of others", "an empty folder", "no folder", "verified_book.json: a link to nothing")
     assert caplog.messages == ([] if kind in unknown else told)
-    known = PageFiles("sub", [], ["sub/data.txt"], {})
-    now = known.with_patterns(Path(cache.app.srcdir), [])
-    files.pages(cache.app.env)["sub/page"] = now
-    cache.cache_notebook_bundle(CacheBundleIn(notebook(), "sub/page.md"), False, True)
+    keep(cache)
     assert is_served(cache)
 
 

@@ -1,6 +1,5 @@
 """What a page's run is asked for, and what is told of how it went."""
 
-import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -146,7 +145,6 @@ def test_a_cache_that_works_is_all_that_is_needed(cached: CacheClient):
 def test_without_its_cache_a_page_runs_and_the_first_cause_is_told(
     cached: CacheClient, caplog: pytest.LogCaptureFixture, error: Exception
 ):
-    caplog.set_level(logging.INFO)
     cached.raises = error
     cached.start_client()
     assert cached.exec_metadata == "run"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.verified_book.kernels.builds import Book, Build, descendants, lives, wait_until
+from tests.verified_book.kernels.builds import Book, begun, lives, wait_until
 
 pytestmark = [
     pytest.mark.xdist_group("kernels"),
@@ -18,16 +18,6 @@ STARTS = "import subprocess\nsubprocess.Popen(['sleep', '600'])"
 # C code that never lets another thread of the kernel run: no watcher inside of it can help.
 BUSY = f"{STARTS}\nopen('started', 'w').close()\nsum(range(10**12))"
 GRACE = 60  # seconds; it takes one of them on an idle machine, and the sleep would take 600
-
-
-def begun(book: Book, *options: str) -> tuple[Build, dict[int, str]]:
-    """A build in the middle of a cell, and all its processes."""
-    build = book.start(*options)
-    started = book.folder / "started"
-    wait_until(lambda: started.exists() or not lives(build.pid), 60)
-    found: dict[int, str] = {}
-    wait_until(lambda: found.update(descendants(build.pid)) or "sleep" in str(found))
-    return build, found
 
 
 def nothing_is_left(found: dict[int, str]) -> None:

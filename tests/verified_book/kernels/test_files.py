@@ -1,9 +1,7 @@
 """A page runs again when a file has changed that it has read, and else it does not."""
 
-import logging
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from docutils.core import publish_doctree
@@ -140,7 +138,6 @@ def test_front_matter_that_is_written_otherwise(
 def test_pages_of_which_a_file_has_changed_are_outdated(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    caplog.set_level(logging.INFO)
     app = app_for(tmp_path, "page")
     for name in ("a", "b", "c"):
         files.pages(app.env)[name] = PageFiles("", [], ["x", "y"], {"x": "old", "y": "old"})
@@ -209,16 +206,6 @@ def test_a_page_in_restructuredtext_declares_in_its_docinfo(tmp_path: Path):
     doctree = publish_doctree(source)
     files.read_docinfo(app, doctree)
     assert files.declared(app, {}) == ["sub/a.csv", "b.csv", "sub/c.csv"]
-
-
-def test_readers_tell_the_build(tmp_path: Path):
-    known = PageFiles("", [], [], {})
-    env, theirs = SimpleNamespace(), SimpleNamespace(verified_book_files={"a": known, "c": known})
-    files.pages(env)["b"] = known
-    files.merge(app_for(tmp_path, "a"), env, {"a", "b"}, theirs)
-    assert files.pages(env) == {"a": known, "b": known}
-    files.purge(app_for(tmp_path, "a"), env, "a")
-    assert files.pages(env) == {"b": known}
 
 
 def test_a_log_that_breaks_off(tmp_path: Path):

@@ -14,7 +14,7 @@ from threading import Thread
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 
-from tests.verified_book.kernels.builds import Book, descendants, lives, wait_until
+from tests.verified_book.kernels.builds import Book, begun, lives, wait_until
 from verified_book.kernels.preloaded import (
     ForkedProcess,
     ForkServer,
@@ -143,10 +143,7 @@ def test_a_dead_kernel_ends_its_page_only(tmp_path: Path):
 def test_nothing_is_left_of_a_build_that_is_ended(tmp_path: Path, number: int):
     book = book_with(tmp_path, "random")
     book.page("index", "import os\nopen('started', 'w').close()\nos.system('sleep 600')")
-    build = book.start()
-    wait_until(lambda: (book.folder / "started").exists() or not lives(build.pid), 60)
-    found: dict[int, str] = {}
-    wait_until(lambda: found.update(descendants(build.pid)) or "sleep" in str(found))
+    build, found = begun(book)
     assert any("forkserver.py" in line for line in found.values())
     folders = re.findall(r"reaper\.py (\S+)", "\n".join(found.values()))
     assert folders

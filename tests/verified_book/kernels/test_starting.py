@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import os
 import re
 import sys
@@ -96,7 +95,6 @@ def test_each_reason_why_a_kernel_did_not_start_is_told_once(
         asked.append(options)
         raise errors[len(asked) - 1]
 
-    caplog.set_level(logging.INFO)
     monkeypatch.setattr(AsyncKernelManager, "start_kernel", fail)
     ours = runtime_dir.RuntimeDir()
     kernels = SimpleNamespace(

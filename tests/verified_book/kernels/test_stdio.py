@@ -47,12 +47,40 @@ def streams() -> Any:
     return Ordered
 
 
-def test_what_a_child_printed_comes_before_what_is_written_next(streams: Any):
-    stream = streams()
+def texts_around(stream: Any, printed: bytes) -> list[str]:
+    """What a stream has when a child prints between two writes."""
     stream.write("a")
-    os.write(stream.end, b"b")
+    os.write(stream.end, printed)
     assert stream.write("c") == 1
-    assert stream.texts == ["a", "b", "c"]
+    return stream.texts
+
+
+def test_what_a_child_printed_comes_before_what_is_written_next(streams: Any):
+    assert texts_around(streams(), b"b") == ["a", "b", "c"]
+
+
+def test_what_is_no_text_is_replaced(streams: Any):
+    assert texts_around(streams(), b"a\xffb") == ["a", "a\ufffdb", "c"]
+
+
+def test_a_fork_reads_nothing(streams: Any):
+    stream = streams()
+    stream._is_master_process = lambda: False
+    assert texts_around(stream, b"b") == ["a", "c"]
+
+
+def test_it_is_read_when_nobody_listens_outside(streams: Any):
+    stream = streams()
+    os.close(stream._original_stdstream_copy)
+    assert texts_around(stream, b"b") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_stream_that_is_not_redirected_has_no_pipe(streams: Any, says_so: bool):
+    stream = streams(watched=False)
+    if not says_so:
+        del stream._should_watch
+    assert texts_around(stream, b"b") == ["a", "c"]
 
 
 def test_a_flush_sends_what_a_child_printed(streams: Any):
@@ -68,13 +96,6 @@ def test_a_letter_that_is_read_in_parts_is_one(streams: Any):
         os.write(stream.end, bytes([byte]))
         stream.flush()
     assert stream.texts == ["é"]
-
-
-def test_what_is_no_text_is_replaced(streams: Any):
-    stream = streams()
-    os.write(stream.end, b"a\xffb")
-    stream.flush()
-    assert stream.texts == ["a\ufffdb"]
 
 
 def test_it_goes_where_the_process_writes_as_well(streams: Any):
@@ -93,14 +114,6 @@ def test_all_that_waits_is_read(streams: Any):
     assert "".join(stream.texts) == "b" * 65536 + "c"
 
 
-def test_a_fork_reads_nothing(streams: Any):
-    stream = streams()
-    stream._is_master_process = lambda: False
-    os.write(stream.end, b"b")
-    stream.write("c")
-    assert stream.texts == ["c"]
-
-
 def test_the_thread_of_a_stream_without_a_pipe_ends(streams: Any):
     stream = streams()
     stream._fid = None
@@ -113,24 +126,6 @@ def test_an_error_in_the_thread_is_kept(streams: Any):
     stream._fid = -1
     stream._watch_pipe_fd()
     assert stream._exc[0] is ValueError
-
-
-def test_it_is_read_when_nobody_listens_outside(streams: Any):
-    stream = streams()
-    os.close(stream._original_stdstream_copy)
-    os.write(stream.end, b"b")
-    stream.write("c")
-    assert stream.texts == ["b", "c"]
-
-
-@pytest.mark.parametrize("says_so", [True, False])
-def test_a_stream_that_is_not_redirected_has_no_pipe(streams: Any, says_so: bool):
-    stream = streams(watched=False)
-    if not says_so:
-        del stream._should_watch
-    os.write(stream.end, b"b")
-    stream.write("c")
-    assert stream.texts == ["c"]
 
 
 @pytest.mark.parametrize("ends", ["closed", "no longer watched"])

@@ -8,10 +8,10 @@ from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode, v4
 
+from tests.verified_book.books import FRONT_MATTER
 from verified_book.outputs import client, source
 from verified_book.outputs.source_lines import true_place
 
-FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
 CELL = "```{code-cell}\n1\n```\n"
 
 
@@ -30,7 +30,7 @@ def env_with(notebook: NotebookNode | None, text: str | None = None) -> Any:
 @pytest.mark.parametrize("above", [0, 3])
 def test_the_empty_lines_below_a_cell_count(blank: int, above: int):
     lead = "".join(f"Line {number}.\n" for number in range(above))
-    head = FRONT + CELL + "\n" * blank + lead
+    head = FRONT_MATTER + CELL + "\n" * blank + lead
     text = head + "```{expect-output}\n1\n```\n"
     notebook = read_myst_markdown_notebook(text, MdParserConfig(), add_source_map=True)
     # MyST-NB takes the empty lines away and counts from the line below the cell.
@@ -51,6 +51,6 @@ def test_a_page_that_is_no_notebook_has_the_lines_of_its_parser():
 
 
 def test_a_file_that_the_page_includes_has_its_own_lines():
-    text = FRONT + CELL + "\n\nText.\n"
+    text = FRONT_MATTER + CELL + "\n\nText.\n"
     notebook = read_myst_markdown_notebook(text, MdParserConfig(), add_source_map=True)
     assert true_place(env_with(notebook, text), "part.md", 8) == ("part.md", 8)

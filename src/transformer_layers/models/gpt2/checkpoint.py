@@ -10,6 +10,7 @@ import torch
 
 from transformer_layers.checkpoints.codec import Codec
 from transformer_layers.checkpoints.config_entries import (
+    COMPUTED_BY_ALL,
     number_entry,
     require_computed,
     size_entry,
@@ -34,6 +35,7 @@ _SECOND_NAMES = {
 
 # Options that change what a GPT-2 computes, and the values for which it is what ours computes.
 _COMPUTED: dict[str, tuple[object, ...]] = {
+    **COMPUTED_BY_ALL,
     "activation_function": ("gelu_new", "gelu_pytorch_tanh"),
     "scale_attn_weights": (True,),
     "scale_attn_by_inverse_layer_idx": (False,),
@@ -41,7 +43,6 @@ _COMPUTED: dict[str, tuple[object, ...]] = {
     "add_cross_attention": (False,),
     "tie_word_embeddings": (True,),
     "pruned_heads": ({}, None),
-    "quantization_config": (None,),
 }
 
 _T = TypeVar("_T")
@@ -193,7 +194,7 @@ CODEC = Codec(
     config_text=config_text,
     weight_shapes=weight_shapes,
     renamed=without_prefix_and_masks,
-    prefix=PREFIX,
+    stored_as=lambda key: PREFIX + key,
     tied=lambda config: {HEAD: "wte.weight"},
     described=lambda config: f"GPT-2 of n_layer = {config.n_layer}",
     layout="GPT-2 stores (in, out), torch.nn.Linear (out, in)",

@@ -1,13 +1,12 @@
 """The sizes and options of a Llama, or of one of its relatives."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from transformer_layers.attention.inputs import require_heads
-from transformer_layers.positions.scaling import LinearScaling, Llama3Scaling, YaRNScaling
+from transformer_layers.checkpoints.rotary_entries import RopeScaling
 from transformer_layers.validation import require_positive, require_size
-
-RopeScaling = LinearScaling | Llama3Scaling | YaRNScaling
 
 
 @dataclass(frozen=True)
@@ -21,47 +20,21 @@ class Family:
         defaults: Values of entries that a `config.json` may leave out, as `transformers` has them.
     """
 
-    biased: bool = False
-    options: frozenset[str] = frozenset()
-    defaults: tuple[tuple[str, Any], ...] = ()
+    biased: bool
+    options: Collection[str]
+    defaults: Mapping[str, Any]
 
 
-_WINDOWED = frozenset({"sliding_window", "max_window_layers"})
+_WINDOWS = ("sliding_window", "max_window_layers")
+_MISTRAL = {"intermediate_size": 14336, "num_key_value_heads": 8, "sliding_window": 4096}
+_QWEN = {"vocab_size": 151_936, "intermediate_size": 22016, "num_key_value_heads": 32}
+_QWEN["max_position_embeddings"] = 32_768
 FAMILIES = {
-    "llama": Family(options=frozenset({"attention_bias", "mlp_bias"})),
-    "mistral": Family(
-        options=frozenset({"sliding_window"}),
-        defaults=(
-            ("intermediate_size", 14336),
-            ("num_key_value_heads", 8),
-            ("max_position_embeddings", 131_072),
-            ("sliding_window", 4096),
-        ),
-    ),
-    "qwen2": Family(
-        biased=True,
-        options=_WINDOWED,
-        defaults=(
-            ("vocab_size", 151_936),
-            ("intermediate_size", 22016),
-            ("num_key_value_heads", 32),
-            ("max_position_embeddings", 32_768),
-        ),
-    ),
-    "qwen3": Family(
-        options=_WINDOWED | {"attention_bias"},
-        defaults=(
-            ("vocab_size", 151_936),
-            ("intermediate_size", 22016),
-            ("num_key_value_heads", 32),
-            ("head_dim", 128),
-            ("max_position_embeddings", 32_768),
-        ),
-    ),
-    "olmo2": Family(
-        options=frozenset({"attention_bias"}),
-        defaults=(("vocab_size", 50_304), ("rms_norm_eps", 1e-5)),
-    ),
+    "llama": Family(False, ("attention_bias", "mlp_bias"), {}),
+    "mistral": Family(False, _WINDOWS[:1], {**_MISTRAL, "max_position_embeddings": 131_072}),
+    "qwen2": Family(True, _WINDOWS, _QWEN),
+    "qwen3": Family(False, (*_WINDOWS, "attention_bias"), {**_QWEN, "head_dim": 128}),
+    "olmo2": Family(False, ("attention_bias",), {"vocab_size": 50_304, "rms_norm_eps": 1e-5}),
 }
 
 
@@ -95,8 +68,8 @@ class LlamaConfig:
 
     Raises:
         TypeError: If a size is not an int.
-        ValueError: If a size is below 1, `num_key_value_heads` does not divide
-            `num_attention_heads`, a number is not greater than 0, or the family has no such option.
+        ValueError: If a size is below 1, heads do not divide the features of a "llama" or the heads
+            of keys those of queries, a number is not greater than 0, or the family lacks an option.
 
     Examples:
         >>> config = LlamaConfig(num_key_value_heads=8, intermediate_size=14336, rope_theta=5e5)
@@ -139,9 +112,10 @@ class LlamaConfig:
             self.kv_heads,
             names=("num_attention_heads", "num_key_value_heads"),
         )
-        if self.head_dim is None:
+        if self.head_dim is None or self.model_type == "llama":  # as in transformers
             names = ("hidden_size", "num_attention_heads")
             require_heads(self.hidden_size, self.num_attention_heads, names=names)
+        if self.head_dim is None:
             object.__setattr__(self, "head_dim", self.hidden_size // self.num_attention_heads)
         require_size("hidden_size", self.hidden_size)
         require_size("head_dim", self.d_k)
@@ -163,12 +137,12 @@ class LlamaConfig:
     @property
     def kv_heads(self) -> int:
         """Heads of keys and values."""
-        return self.num_key_value_heads or self.num_attention_heads
+        return self.num_attention_heads if (kv := self.num_key_value_heads) is None else kv
 
     @property
     def d_k(self) -> int:
         """Features of a head."""
-        return self.head_dim or self.hidden_size // self.num_attention_heads
+        return self.hidden_size // self.num_attention_heads if (d := self.head_dim) is None else d
 
     @property
     def biased(self) -> bool:

@@ -99,9 +99,11 @@ def test_has_the_published_keys_and_no_others():
 # Against the definition
 
 
-@pytest.mark.parametrize("leading", [(BATCH,), (), (2, 3)])
-def test_equals_the_definition(leading):
-    layer, x = random_layer(), random_input(*leading)
+@pytest.mark.parametrize(
+    ("leading", "seq"), [((BATCH,), SEQ), ((), SEQ), ((2, 3), SEQ), ((), 1025)]
+)
+def test_equals_the_definition(leading, seq):
+    layer, x = random_layer(), random_input(*leading, seq=seq)
     parameters = list(layer.parameters())
     expected = values_and_gradients(lambda x: defined(layer, x), [x], parameters)
     assert_same(values_and_gradients(layer, [x], parameters), expected)

@@ -18,7 +18,7 @@ from tests.transformer_layers.comparisons import (
 )
 from transformer_layers import Conv1D
 
-SHAPES = [(5,), (3, 5), (2, 3, 4, 5), (0, 5)]
+SHAPES = [(5,), (3, 5), (2, 3, 4, 5), (0, 5), (1025, 5)]
 
 
 # By hand

@@ -42,7 +42,9 @@ def test_by_hand():
     torch.testing.assert_close(output, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("leading", [(BATCH, SEQ), (SEQ,), (2, 3, SEQ), (0, SEQ), (BATCH, 0)])
+@pytest.mark.parametrize(
+    "leading", [(BATCH, SEQ), (SEQ,), (2, 3, SEQ), (0, SEQ), (BATCH, 0), (1025,)]
+)
 def test_equals_the_layer_of_transformers(leading):
     config = GPT2Config(n_embd=D_MODEL, n_head=2, resid_pdrop=0.0)
     theirs = GPT2MLP(D_FF, config).double()

@@ -1,5 +1,6 @@
 """GPT-2 against that of `transformers`, rung by rung, and by its laws."""
 
+import dataclasses
 import math
 
 import pytest
@@ -685,3 +686,16 @@ def test_errors_of_new_caches():
         GPT2(small_config()).new_caches(1, -1)
     with pytest.raises(TypeError, match=r"batch must be an int, got 2\.0 of type float"):
         GPT2(small_config()).new_caches(2.0, 3)
+
+
+def test_equals_transformers_with_many_positions():
+    ours = GPT2(dataclasses.replace(small_config(), n_positions=1025, n_layer=1))
+    with_random_weights(ours).double().eval()
+    config = their_config()
+    config.n_positions, config.n_layer = 1025, 1
+    theirs = GPT2LMHeadModel(config).double().eval()
+    with torch.no_grad():
+        for name, parameter in published_names(theirs).items():
+            parameter.copy_(ours.get_parameter(name))
+    ids = random_ids(1, seq=1025)
+    assert_same([ours(ids)], [theirs(ids).logits])

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
 from transformer_layers import Llama, Llama3Scaling, LlamaConfig, load_model
 from transformer_layers.models.llama.checkpoint import CODEC
@@ -47,9 +49,40 @@ def test_settings_of_rotary_positions_have_three_forms(tmp_path, entries):
     assert found.rope_scaling == Llama3Scaling()
 
 
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0}
+
+
+def test_of_two_forms_the_one_that_is_not_empty_counts(tmp_path):
+    for empty in (None, {}):
+        for one, other in (
+            ("rope_parameters", "rope_scaling"),
+            ("rope_scaling", "rope_parameters"),
+        ):
+            found = config_of(tmp_path, **{one: empty, other: {"type": "linear", "factor": 2.0}})
+            assert found.rope_scaling is not None
+            assert found.rope_scaling.factor == 2.0
+    both = config_of(tmp_path, rope_parameters=LLAMA3, rope_scaling=LLAMA3)
+    assert both.rope_scaling == config_of(tmp_path, rope_scaling=LLAMA3).rope_scaling
+
+
+def test_the_longest_sequence_of_before_counts_beside_the_settings(tmp_path):
+    name = "original_max_position_embeddings"
+    for kind in ({"rope_type": "yarn", "factor": 8.0}, LLAMA3):
+        for inside in ({}, {name: 7}):
+            found = config_of(tmp_path, rope_scaling=kind | inside, **{name: 60})
+            assert getattr(found.rope_scaling, name) == 60
+        assert getattr(config_of(tmp_path, rope_scaling=kind | {name: 7}).rope_scaling, name) == 7
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
+        ({"is_causal": False}, "is_causal is False, which changes what the model computes"),
+        ({"per_layer_config": {"0": {"rms_norm_eps": 0.5}}}, "per_layer_config is"),
+        (
+            {"rope_parameters": {"rope_theta": 9.0}, "rope_scaling": LLAMA3},
+            "rope_scaling is .*, and rope_parameters beside it .*: one of the two must go",
+        ),
         ({"model_type": "gemma"}, "model_type must be one of llama, .* got 'gemma'"),
         ({"hidden_act": "gelu"}, "hidden_act is 'gelu', which changes what the model computes"),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
@@ -105,9 +138,41 @@ def test_weights_of_no_known_model_are_refused(tmp_path):
         load_model(tmp_path)
 
 
+@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3", "olmo2"])
+def test_what_is_saved_is_what_transformers_loads(family, tmp_path):
+    features = 9 if family == "llama" else 10  # which three heads do not divide
+    sizes = (9, features, 7, 1, 3, 1, 4)
+    model = Llama(LlamaConfig(*sizes, rms_norm_eps=1, rope_theta=10_000, model_type=family))
+    model.save_pretrained(tmp_path)
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path)
+    ids = torch.tensor([[3, 1, 4, 1, 5]])
+    torch.testing.assert_close(theirs(ids).logits, model.eval()(ids))
+
+
+def test_a_llama_that_transformers_has_not_is_refused():
+    said = "hidden_size must be divisible by num_attention_heads, got hidden_size=10 and num_"
+    with pytest.raises(ValueError, match=said):
+        LlamaConfig(9, 10, 7, 1, 3, 1, 4)
+
+
+@pytest.mark.parametrize("name", ["head_dim", "num_key_value_heads"])
+@pytest.mark.parametrize("value", [0, -2])
+def test_sizes_of_heads_that_are_no_sizes_are_refused(name, value, tmp_path):
+    with pytest.raises(ValueError, match=f"^{name} must be at least 1, got {value}$"):
+        LlamaConfig(**{name: value})
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got {value}$"):
+        config_of(tmp_path, **{name: value})
+
+
 def test_shapes_are_those_of_the_state_dict():
     for family in ("llama", "mistral", "qwen2", "qwen3", "olmo2"):
         for tied in (False, True):
             config = LlamaConfig(11, 8, 12, 2, 4, 2, 6, model_type=family, tie_word_embeddings=tied)
             found = [(name, tuple(w.shape)) for name, w in Llama(config).state_dict().items()]
             assert sorted(CODEC.weight_shapes(config)) == sorted(found)
+
+
+def test_sizes_that_no_weight_can_have_are_refused(tmp_path):
+    config = config_of(tmp_path, hidden_size=2**31 - 8, intermediate_size=2**31 - 1)
+    with pytest.raises(ValueError, match="no weights are as large as those of LlamaConfig"):
+        next(CODEC.weight_shapes(config))

@@ -22,15 +22,16 @@ from transformer_layers import (
     GPT2Config,
     KeyValueCache,
 )
+from transformer_layers.inference import products
+from transformer_layers.inference.choices import RowKernel
 from transformer_layers.inference.kernels import kernels
 from transformer_layers.inference.products import PRODUCTS
 from transformer_layers.models.gpt2.inference import attention as blockwise
 from transformer_layers.models.gpt2.inference.attention import BlockwiseAttention
-from transformer_layers.models.gpt2.inference.model import (
-    GPT2ForInference,
-    InferenceError,
-    ready_for_inference,
-)
+from transformer_layers.models.gpt2.inference.model import GPT2ForInference
+from transformer_layers.models.inference import InferenceError
+from transformer_layers.models.language_model import LanguageModel
+from transformer_layers.models.ready import ready_for_inference
 
 VOCAB, POSITIONS, WIDTH = 53, 29, 15
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int8]
@@ -91,20 +92,35 @@ def test_logits_with_a_cache_are_those_of_the_model(dtype, batch):
     assert relative_error(torch.cat(pieces, dim=1), exact(model)(ids)) <= TOLERANCES[dtype]
 
 
-def test_slices_for_any_number_of_threads(threads):
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_slices_for_any_number_of_threads(by_rows, threads, monkeypatch):
+    monkeypatch.setattr(products, "row_kernel", lambda *_: RowKernel(by_rows, sliced=True))
     model, ids = random_model(), random_ids(1, 7)
     ready = ready_for_inference(model)
-    assert len(ready.head.sliced_weight) == threads
+    weight, _ = ready.head.slices
+    assert len(weight) == threads
     caches = ready.new_caches(1, 7)
     logits = torch.cat([ready(ids[:, t : t + 1], caches) for t in range(7)], dim=1)
     assert relative_error(logits, exact(model)(ids)) <= TOLERANCES[torch.float32]
 
 
-def test_without_onednn(monkeypatch):
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_without_slices(by_rows, monkeypatch):
+    monkeypatch.setattr(products, "row_kernel", lambda *_: RowKernel(by_rows, sliced=False))
+    model, ids = random_model(), random_ids(1, 7)
+    ready = ready_for_inference(model)
+    assert ready.head.slices is None
+    caches = ready.new_caches(1, 7)
+    logits = torch.cat([ready(ids[:, t : t + 1], caches) for t in range(7)], dim=1)
+    assert relative_error(logits, exact(model)(ids)) <= TOLERANCES[torch.float32]
+
+
+@pytest.mark.parametrize("onednn", [True, False])
+def test_with_and_without_onednn(onednn, monkeypatch):
+    monkeypatch.setattr(products, "onednn_is_faster", lambda _: onednn)
     model, ids = random_model(), random_ids(3, 7)
     ready = ready_for_inference(model)
-    assert ready.head.packed is None
+    assert (ready.head.packed is not None) == onednn
     assert relative_error(ready(ids), exact(model)(ids)) <= TOLERANCES[torch.float32]
 
 
@@ -458,7 +474,7 @@ def test_errors_of_the_arguments(arguments, error, message):
 
 @pytest.mark.usefixtures("as_users_run_it")
 def test_errors_of_the_model():
-    with pytest.raises(TypeError, match="model must be a GPT2, got Linear"):
+    with pytest.raises(TypeError, match="model must be a GPT2 or a Llama, got Linear"):
         ready_for_inference(nn.Linear(2, 3))
     ready = ready_for_inference(random_model(), torch.bfloat16)
     with pytest.raises(TypeError, match=r"made ready before, with weights in torch.bfloat16;"):
@@ -518,6 +534,6 @@ def test_hidden_states_and_logits_are_the_steps_of_forward():
 
 def test_methods_read_as_those_of_the_model():
     for name in ("forward", "last_hidden_state", "logits", "loss", "generate", "new_caches"):
-        ours, models = getattr(GPT2ForInference, name), getattr(GPT2, name)
-        assert inspect.signature(ours) == inspect.signature(models)
+        ours, models = getattr(GPT2ForInference, name), getattr(LanguageModel, name)
+        assert str(inspect.signature(ours)) == str(inspect.signature(models))
         assert ours.__doc__ == models.__doc__

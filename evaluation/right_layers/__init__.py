@@ -1,0 +1,1 @@
+"""Right layers in the styles of many authors, which measure whether `check` calls one wrong."""

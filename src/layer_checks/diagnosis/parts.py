@@ -1,0 +1,173 @@
+"""Which part of a composed layer differs first, and what it is called with."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from layer_checks.diagnosis.examples import with_weights_of
+from layer_checks.diagnosis.recording import Call
+from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.arguments import signature_of
+from layer_checks.kit.candidates import counterparts, weights_of
+from layer_checks.kit.definitions import Layer
+from layer_checks.kit.matching import Match, whole
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The first call of a part: its arguments and its result."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    output: Any
+
+
+def first_difference(
+    layer: Layer, theirs: nn.Module, match: Match | None, built_with: Call, called_with: Call
+) -> str:
+    """What differs first, in a sentence; empty for a layer that has no parts, or where none does.
+
+    Args:
+        layer: What the candidate is to be.
+        theirs: The candidate's layer, with its weights.
+        match: How these are matched.
+        built_with: The book's arguments of the constructor.
+        called_with: The book's arguments of a call.
+    """
+    right = with_weights_of(layer, theirs, match, built_with)
+    if right is None:
+        return ""
+    places = _places(theirs, right, match)
+    if len(places) < 2:
+        return ""
+    ours_seen = _seen(right, {name: name for name in places}, called_with)
+    theirs_seen = _seen(theirs, places, called_with)
+    compared: dict[str, str] = {}
+    for name, ours in ours_seen.items():
+        place = places.get(name)
+        if place is None:
+            continue
+        said = name if place == name else f"{name} (your {place})"
+        if name not in theirs_seen:
+            return f"{said} is not called"
+        alike = _of_one_form(ours, theirs_seen[name])
+        wrong = _wrong_argument(right.get_submodule(name), ours, theirs_seen[name])
+        if alike and wrong:
+            return f"{said} is the first part that is called otherwise: {wrong}"
+        if not _same(_tensor(ours.output), _tensor(theirs_seen[name].output)):
+            given = "its input is the same" if alike else "its inputs have another form"
+            return f"{said} is the first part whose output differs; {given}"
+        compared[name] = said
+    rest = [name for name in _with_weights(right) if name not in compared]
+    if not rest:
+        return "each part gives what it should; what is done with their outputs differs"
+    told = ", ".join(compared.values())
+    return f"called and answering as they should: {told}; not compared: {', '.join(rest)}"
+
+
+def _places(theirs: nn.Module, right: nn.Module, match: Match | None) -> dict[str, str]:
+    """For each part of ours with weights, the module of theirs that holds these."""
+    weights = weights_of(right)
+    if match is None:
+        held = {name: {known} for name, known in counterparts(theirs, weights).items()}
+    else:
+        held = {name: whole(each.parts) for name, each in match.sources_in(theirs).items()}
+    found: dict[str, str] = {}
+    for name, part in right.named_children():
+        own = {f"{name}.{each}" for each, _ in part.named_parameters()}
+        names = [each for each, known in held.items() if known & own]
+        if not own or not names or any(held[each] - own for each in names):
+            continue
+        if path := _common([each.split(".")[:-1] for each in names]):
+            found[name] = ".".join(path)
+    return found
+
+
+def _common(paths: Sequence[Sequence[str]]) -> list[str]:
+    """With what all of them begin."""
+    shared = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
+    return [parts[0] for parts in shared]
+
+
+def _seen(module: nn.Module, places: Mapping[str, str], call: Call) -> dict[str, _Seen]:
+    """The first calls of parts, in their order."""
+    found: dict[str, _Seen] = {}
+    with _watched(module, places, found), torch.no_grad(), seeded(0):
+        try:
+            module(*call.args, **call.kwargs)
+        except Exception:  # what was called before it tells enough
+            return found
+    return found
+
+
+@contextmanager
+def _watched(
+    module: nn.Module, places: Mapping[str, str], found: dict[str, _Seen]
+) -> Iterator[None]:
+    def watch(name: str) -> Any:
+        def hook(part: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            found.setdefault(name, _Seen(args, kwargs, output))
+
+        return hook
+
+    handles = [
+        module.get_submodule(place).register_forward_hook(watch(name), with_kwargs=True)
+        for name, place in places.items()
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _with_weights(module: nn.Module) -> list[str]:
+    return [
+        name for name, part in module.named_children() if next(part.parameters(), None) is not None
+    ]
+
+
+def _of_one_form(ours: _Seen, theirs: _Seen) -> bool:
+    """Whether two calls have tensors of the same shapes, so that each can be held against one."""
+    floats = [
+        [each for each in _tensors(seen) if each.is_floating_point()] for seen in (ours, theirs)
+    ]
+    return all(one.shape == other.shape for one, other in zip(*floats, strict=False))
+
+
+def _wrong_argument(part: nn.Module, ours: _Seen, theirs: _Seen) -> str:
+    """Which argument of a call differs, in words; empty where none does."""
+    signature = signature_of(part.forward)
+    names = list(signature.parameters) if signature else []
+    mine, its = _tensors(ours), _tensors(theirs)
+    for number, (one, other) in enumerate(zip(mine, its, strict=False)):
+        if one.is_floating_point() and other.is_floating_point() and not _same(one, other):
+            name = names[number] if number < len(names) else f"input {number}"
+            return f"its {name} is another one"
+    masked = any(each.dtype == torch.bool for each in mine)
+    if masked and len(its) < len(mine):
+        return "it is called without its mask"
+    return ""
+
+
+def _tensors(seen: _Seen) -> list[Tensor]:
+    return [each for each in (*seen.args, *seen.kwargs.values()) if isinstance(each, Tensor)]
+
+
+def _tensor(output: Any) -> Any:
+    parts = output if isinstance(output, tuple | list) else [output]
+    return next((each for each in parts if isinstance(each, Tensor)), None)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return one is other
+    if one.numel() != other.numel():
+        return False
+    flat, like = one.flatten().double(), other.flatten().double()
+    return torch.allclose(flat, like, rtol=1e-5, atol=1e-6, equal_nan=True)

@@ -1,0 +1,201 @@
+"""What language models have in common: logits, loss, caches, text, and files."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeVar
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_layers.attention.cache import KeyValueCache, all_grown_or_none, next_positions
+from transformer_layers.checkpoints.codec import Codec
+from transformer_layers.generation import loop
+from transformer_layers.generation.decoder import require_ids
+from transformer_layers.generation.loss import next_token_loss
+
+_Model = TypeVar("_Model", bound="LanguageModel")
+Caches = Sequence[KeyValueCache] | None
+
+
+class LanguageModel(nn.Module, ABC):
+    """A model that predicts each next token; a class of its own tells how.
+
+    Args:
+        config: The sizes and options.
+
+    Attributes:
+        config: As given.
+        codec: How such a model is stored.
+        shown_sizes: What `print` shows of the config.
+    """
+
+    codec: ClassVar[Codec[Any]]
+    shown_sizes: ClassVar[tuple[str, ...]] = (
+        "vocab_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "num_key_value_heads",
+    )
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config = config
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens in the vocabulary."""
+        return self.config.vocab_size
+
+    @property
+    @abstractmethod
+    def max_seq(self) -> int:
+        """Longest sequence, in tokens."""
+
+    @abstractmethod
+    def _hidden_state(self, ids: Tensor, places: Tensor, caches: Caches) -> Tensor:
+        """What blocks and last norm make of tokens that stand at these positions."""
+
+    @abstractmethod
+    def _scores(self, hidden_state: Tensor) -> Tensor:
+        """What the head makes of it."""
+
+    @abstractmethod
+    def _cache_sizes(self) -> tuple[int, int, int]:
+        """The numbers of blocks, of a block's heads of keys, and of a head's features."""
+
+    def forward(
+        self, ids: Int[Tensor, "*batch seq"], caches: Caches = None
+    ) -> Float[Tensor, "*batch seq vocab_size"]:
+        """Scores every token of the vocabulary as the one that follows, at each position.
+
+        Args:
+            ids: Tokens, int64 or int32 of shape `(..., seq)`; with caches `(batch, seq)`.
+            caches: Keys and values of the positions before `ids`, a cache for each block, as
+                :meth:`new_caches` makes them. Those of `ids` are added.
+
+        Returns:
+            The logits, shape `(..., seq, vocab_size)`. Those at position s score the token at
+            s + 1, and depend on the tokens up to s.
+
+        Raises:
+            TypeError: If `ids` are not int64 or int32.
+            ValueError: If there are more positions than the model has, an id is not in the
+                vocabulary (on a GPU that is torch's own error), or the caches do not fit.
+        """
+        return self.logits(self.last_hidden_state(ids, caches))
+
+    def last_hidden_state(
+        self, ids: Int[Tensor, "*batch seq"], caches: Caches = None
+    ) -> Float[Tensor, "*batch seq d_model"]:
+        """What the blocks and the last norm make of each position.
+
+        Args:
+            ids: See :meth:`forward`, as for the errors.
+            caches: See :meth:`forward`.
+
+        Returns:
+            Shape `(..., seq, d_model)`.
+        """
+        require_ids(self, ids, caches, self._cache_sizes()[0])
+        places = next_positions(ids.shape[-1], caches[0] if caches else None, ids.device)
+        return all_grown_or_none(caches, lambda: self._hidden_state(ids, places, caches))
+
+    def logits(
+        self, hidden_state: Float[Tensor, "*batch seq d_model"]
+    ) -> Float[Tensor, "*batch seq vocab_size"]:
+        """Scores every token by its row of the head.
+
+        Args:
+            hidden_state: What :meth:`last_hidden_state` returns, shape `(..., seq, d_model)`.
+
+        Returns:
+            The logits, shape `(..., seq, vocab_size)`.
+        """
+        return self._scores(hidden_state)
+
+    def new_caches(
+        self, batch: int, max_seq: int, padding: Int[Tensor, " batch"] | None = None
+    ) -> list[KeyValueCache]:
+        """Empty caches of keys and values, one for each block.
+
+        Args:
+            batch: Number of sequences.
+            max_seq: Number of positions there is to be room for.
+            padding: Number of positions at the beginning of each sequence that are padding, shape
+                `(batch,)`; none if not given. A sequence's positions are counted from there.
+
+        Returns:
+            As many caches as there are blocks, on the device of the model, of its dtype or of the
+            one that `torch.autocast` makes of it.
+
+        Raises:
+            TypeError: If a size is not an int.
+            ValueError: If a size is negative, or `padding` of another shape.
+        """
+        blocks, heads, d_k = self._cache_sizes()
+        weight = next(self.parameters())
+        return [
+            KeyValueCache.like(weight, batch, heads, max_seq, d_k, padding) for _ in range(blocks)
+        ]
+
+    loss = next_token_loss
+    generate = loop.generate
+    stream = loop.stream
+
+    def extra_repr(self) -> str:
+        """The number of parameters and the sizes, for `print`."""
+        count = sum(parameter.numel() for parameter in self.parameters())
+        sizes = ", ".join(f"{name}={getattr(self.config, name)}" for name in self.shown_sizes)
+        return f"{count:,} parameters, {sizes}"
+
+    @classmethod
+    def from_pretrained(
+        cls: type[_Model],
+        name_or_folder: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+    ) -> _Model:
+        """Loads a published checkpoint, in the dtype it is stored in, for evaluation.
+
+        Args:
+            name_or_folder: A folder with `config.json` and `model.safetensors` (or its parts and
+                `model.safetensors.index.json`), or a name on the Hugging Face hub, which needs the
+                package `huggingface_hub` and, if its cache has not the files, a network.
+            revision: The branch, the tag or the commit on the hub; its main branch if not given. A
+                folder has none.
+
+        Returns:
+            The model, in evaluation mode.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            OSError: If a file cannot be opened.
+            TypeError: If `revision` is no str.
+            ValueError: If the files are not those of a model that this class computes, are damaged,
+                or do not belong together; the message names what is wrong. Pickle files are
+                refused. Or if a folder is to have a revision.
+        """
+        # Imported here, since safetensors is for those who read files.
+        from transformer_layers.checkpoints.checkpoint import load
+
+        return load(cls, cls.codec, name_or_folder, revision=revision)
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Writes what :meth:`from_pretrained` and the class of `transformers` load.
+
+        Whoever else saves there, and wherever the process is killed: :meth:`from_pretrained` finds
+        the model from before, or this one.
+
+        Args:
+            folder: Where `config.json` and `model.safetensors` are written; made if needed.
+
+        Raises:
+            OSError: If a file cannot be written.
+            ValueError: If the weights are not of one floating dtype, or on the meta device, or
+                `folder` is the empty text.
+        """
+        from transformer_layers.checkpoints.checkpoint import write_checkpoint
+
+        write_checkpoint(self.codec, folder, self.config, self.state_dict())

@@ -1,0 +1,95 @@
+"""Induction: the lists, the parts that are taken out, and weights with the same output."""
+
+import pytest
+import torch
+
+from evaluation.experiments import induction
+from evaluation.experiments.induction import (
+    N_HEADS,
+    alone,
+    lists,
+    loss_of_returns,
+    loss_with_cut_maps,
+    maps,
+    other_weights,
+    trained,
+    without,
+)
+from transformer_layers import GPT2
+
+
+@pytest.fixture(scope="module")
+def model() -> GPT2:
+    return trained(steps=1)[0]
+
+
+@pytest.fixture
+def ids() -> torch.Tensor:
+    with alone(0):
+        return lists(5)
+
+
+def test_a_list_is_said_over_and_over(ids):
+    for text in ids.tolist():
+        period = text.index(text[0], 1)
+        assert 6 <= period <= 16
+        assert len(set(text[:period])) == period
+        assert text[period:] == text[:-period]
+
+
+def test_what_comes_after_the_same_word_is_found():
+    ids = torch.tensor([[7, 8, 9, 7, 8]])
+    found = induction.after_the_same(ids)[0].nonzero().tolist()
+    assert found == [[3, 1], [4, 2]]
+
+
+def test_seeds_and_dtype_are_left_as_they_were():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    trained(steps=1)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_same_seed_trains_the_same_model(model):
+    again, other = trained(steps=1)[0], trained(seed=1, steps=1)[0]
+    assert torch.equal(again.wte.weight, model.wte.weight)
+    assert not torch.equal(other.wte.weight, model.wte.weight)
+
+
+def test_heads_out_cannot_tell_texts_apart(model, ids):
+    alike = ids.clone()
+    alike[:, -1] = ids[0, -1]
+    every = [(block, head) for block in range(2) for head in range(N_HEADS)]
+    assert not torch.allclose(model(alike)[0, -1], model(alike)[1, -1])
+    with without(model, every):
+        found = model(alike)[:, -1]
+    torch.testing.assert_close(found, found[:1].expand_as(found), rtol=0, atol=1e-12)
+    assert not torch.allclose(model(alike)[0, -1], model(alike)[1, -1])  # back in place
+
+
+def test_one_text_alone_is_its_own_mean(model, ids):
+    with without(model, [(0, 1), (1, 2)]):
+        found = model(ids[:1])
+    torch.testing.assert_close(found, model(ids[:1]), rtol=0, atol=1e-12)
+
+
+def test_a_map_with_nothing_cut_changes_nothing(model, ids):
+    nothing = torch.zeros(32, 32, dtype=torch.bool)
+    loss = loss_of_returns(ids, model).item()
+    for block in range(2):
+        assert loss_with_cut_maps(model, block, nothing, ids) == pytest.approx(loss, abs=1e-12)
+    own = torch.eye(32, dtype=torch.bool)
+    assert loss_with_cut_maps(model, 0, own, ids) != pytest.approx(loss, abs=1e-6)
+
+
+def test_other_weights_give_the_same(model, ids):
+    with alone(0):
+        weights, value = maps(model, ids)[0]
+        own, values = weights[0, 1, -1], value[0, 1]
+        found = other_weights(own, values, own)
+    torch.testing.assert_close(found @ values, own @ values, rtol=0, atol=1e-9)
+    assert found.min() >= 0
+    assert found.sum().item() == pytest.approx(1)
+    assert (found > 0).sum() <= 9
+    assert (found - own).abs().sum() > 0.1

@@ -1,0 +1,40 @@
+"""The experiment on the parts of a norm: what each arm does to a row."""
+
+import pytest
+import torch
+
+from evaluation.experiments import norm_parts
+from transformer_training.toy_language import encode
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("LayerNorm", [-1.0, 1.0]),
+        ("RMSNorm", [3 / 5**0.5, 1 / 5**0.5]),
+        ("mean subtracted", [1.0, -1.0]),
+        ("none", [3.0, 1.0]),
+    ],
+)
+def test_each_norm_by_hand(name, expected):
+    norm = norm_parts.NORMS[name](2).double()
+    row = torch.tensor([1.0, 3.0] if name == "LayerNorm" else [3.0, 1.0], dtype=torch.float64)
+    torch.testing.assert_close(
+        norm(row), torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", norm_parts.NORMS)
+def test_a_model_has_the_norm_in_its_three_places(monkeypatch, name):
+    monkeypatch.setattr(norm_parts, "STEPS", 0)
+    model = norm_parts.trained(name, 0.005)
+    places = (model.h[0].ln_1, model.h[0].ln_2, model.ln_f)
+    assert {type(each) for each in places} == {norm_parts.NORMS[name]}
+    assert model(encode("the cat near the dogs here")).dtype == torch.float64
+
+
+def test_the_arms_begin_with_the_same_weights(monkeypatch):
+    monkeypatch.setattr(norm_parts, "STEPS", 0)
+    first, *others = (norm_parts.trained(name, 0.005, seed=3) for name in norm_parts.NORMS)
+    for other in others:
+        assert other.h[0].attn.c_attn.weight.equal(first.h[0].attn.c_attn.weight)

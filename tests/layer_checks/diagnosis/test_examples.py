@@ -1,0 +1,180 @@
+"""Lines to paste, and which part of a composed layer differs first."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from layer_checks import check, wrong_version
+from layer_checks.diagnosis.running import apart
+from transformer_layers import GatedFeedForward, LayerNorm, TransformerEncoderLayer
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+class Unbiased(nn.Module):
+    """A reader's, with other names: n - 1 in place of n."""
+
+    def __init__(self, dim: int, eps: float = 1e-5, bias: bool = True) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(dim))
+        self.beta = nn.Parameter(torch.zeros(dim)) if bias else None
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + self.eps).sqrt()
+        y = y * self.gamma
+        return y if self.beta is None else y + self.beta
+
+
+def ran(lines: str, **names: object) -> tuple[object, str]:
+    """What the last of the lines gives, and what stands behind it."""
+    assert lines.count("\n") == 2
+    names = {"torch": torch, **names}
+    *first, last = lines.splitlines()
+    exec("\n".join(first), names)
+    code, _, told = last.partition("  # ")
+    return eval(code, names), told
+
+
+def test_the_first_failure_has_lines_that_show_both_values() -> None:
+    report = check("LayerNorm", Unbiased)
+    lines = report.failed[[each.kind for each in report.failed].index("law")].example
+    assert "Unbiased(5, 0.1)" in lines
+    assert "torch.randn(3, 2, 5)" in lines
+    value, told = ran(lines, Unbiased=Unbiased)
+    written, expected = told.split(", not ")
+    assert f"{value.item():.{len(written)}f}".startswith(written[:-1])
+    assert written != expected
+    paste = repr(report).split("to paste:\n")[1].splitlines()[:3]
+    assert "\n".join(line.removeprefix("    ") for line in paste) == lines
+
+
+def test_each_failure_has_three_lines() -> None:
+    report = check("LayerNorm", Unbiased)
+    first = next(each for each in report.failed if each.kind == "law")
+    for result in report.failed:
+        if result is first:
+            continue
+        found, told = ran(result.example, Unbiased=Unbiased)
+        assert found == told
+        assert f"    {result.example.splitlines()[-1]}" in report.all
+
+
+def test_numbers_have_as_many_digits_as_tell_them_apart() -> None:
+    assert apart(1.5, 0.25) == ("1.5", "0.25")
+    assert apart(1.00000123, 1.00000456) == ("1.0000012", "1.0000046")
+    assert apart(2.0, 2.0) == ("2.0", "2.0")
+
+
+class TestWhatItBehavesLike:
+    def test_it_is_said_where_the_values_are_the_same(self) -> None:
+        assert check("LayerNorm", Unbiased).behaves_like is wrong_version(
+            "LayerNorm", "variance not biased"
+        )
+
+    def test_another_error_is_no_such_value(self) -> None:
+        """At a large mean, as E[x\u00b2] - E[x]\u00b2 fails, where this raises an error."""
+
+        class Raises(LayerNorm):
+            def forward(self, x: Tensor) -> Tensor:
+                if float(x.detach().abs().max()) > 900 and x.dtype == torch.float32:
+                    raise RuntimeError("too large")
+                return super().forward(x)
+
+        report = check("LayerNorm", Raises)
+        assert [each.name for each in report.law if not each.held] == ["large mean"]
+        assert report.behaves_like is None
+        assert report.fails_like == ()
+
+    def test_what_raises_is_not_likened_to_what_gives_another_value(self) -> None:
+        class LeftWide(GatedFeedForward):
+            def forward(self, x: Tensor) -> Tensor:
+                gate, up = self.gate_proj(x), self.up_proj(x)
+                if x.dtype == torch.bfloat16:
+                    gate = gate.float()
+                return self.down_proj(self.activation(gate) * up)
+
+        report = check("GatedFeedForward", LeftWide)
+        assert all("RuntimeError" in each.text for each in report.failed)
+        assert report.failed
+        assert report.fails_like == ()
+
+
+class TestParts:
+    def test_a_sum_that_is_left_out(self) -> None:
+        class NoSecondSum(TransformerEncoderLayer):
+            def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+                x = self.norm1(x + self.self_attention(x, x, x, mask))
+                return self.norm2(self.feed_forward(x))
+
+        report = check("TransformerEncoderLayer", NoSecondSum)
+        assert report.part == (
+            "norm2 is the first part that is called otherwise: its x is another one"
+        )
+        assert "look at the parts: norm2" in repr(report)
+
+    def test_keys_in_place_of_values(self) -> None:
+        class Swapped(TransformerEncoderLayer):
+            def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+                x = self.norm1(x + self.self_attention(x, x, 2 * x, mask))
+                return self.norm2(x + self.feed_forward(x))
+
+        assert check("TransformerEncoderLayer", Swapped).part == (
+            "self_attention is the first part that is called otherwise: its value is another one"
+        )
+
+    def test_a_part_that_is_wrong_itself(self) -> None:
+        class Doubled(nn.Module):
+            def __init__(self, inner: nn.Module) -> None:
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, x: Tensor) -> Tensor:
+                return 2 * self.inner(x)
+
+        class Composed(TransformerEncoderLayer):
+            def __init__(self, *args: float, **kwargs: float) -> None:
+                super().__init__(*args, **kwargs)
+                self.feed_forward.linear2 = Doubled(self.feed_forward.linear2)
+
+        assert check("TransformerEncoderLayer", Composed).part == (
+            "feed_forward is the first part whose output differs; its input is the same"
+        )
+
+    def test_a_part_that_takes_its_input_in_another_form(self) -> None:
+        class Flattened(TransformerEncoderLayer):
+            twice = 2.0
+
+            def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+                h = self.norm1(x + self.self_attention(x, x, x, mask))
+                mapped = self.feed_forward(self.twice * h.flatten(0, -2)).view_as(h)
+                return self.norm2((h if self.twice == 2 else x) + mapped)
+
+        class FromTheStart(Flattened):
+            twice = 1.0
+
+        assert check("TransformerEncoderLayer", Flattened).part == (
+            "feed_forward is the first part whose output differs; its inputs have another form"
+        )
+        assert check("TransformerEncoderLayer", FromTheStart).part == (
+            "norm2 is the first part that is called otherwise: its x is another one"
+        )
+
+    def test_a_layer_without_parts(self) -> None:
+        assert check("LayerNorm", Unbiased).part == ""
+
+
+def test_a_notebook_shows_the_same_order() -> None:
+    page = check("LayerNorm", Unbiased)._repr_html_()
+    places = [
+        page.index(text)
+        for text in (
+            "LayerNorm: the law fails",
+            "behaves like: variance not biased",
+            "look first at values",
+            "torch.randn(3, 2, 5)",
+            ">failed</td>",
+            "checks hold</summary>",
+        )
+    ]
+    assert places == sorted(places)

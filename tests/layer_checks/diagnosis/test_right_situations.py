@@ -1,0 +1,468 @@
+"""Right layers that lack an option, or keep, round or name something otherwise: none is condemned.
+
+Beside each stands a wrong one in the same situation, which still is.
+"""
+
+import threading
+import warnings
+from collections.abc import Iterable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import transformer_layers
+from layer_checks import Report, check
+from layer_checks.diagnosis import diagnosis
+from layer_checks.diagnosis.judging import UNKNOWN
+from layer_checks.diagnosis.running import Result
+from layer_checks.diagnosis.sandbox import OutOfTime
+from layer_checks.evidence.evidence import equivalent
+from layer_checks.kit.candidates import deep_copy
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+def failing(report: Report) -> set[str]:
+    """The laws that count as failing."""
+    return {each.name for each in report.law if each.word == "failed"}
+
+
+def unasked(report: Report) -> set[str]:
+    """The laws that could not be asked."""
+    return {each.name for each in report.law if each.word == "unasked"}
+
+
+class Grouped(nn.Module):
+    """Takes no d_k, no positions and no window."""
+
+    groups = 1
+
+    def __init__(self, d_model: int, num_heads: int, num_kv_heads: int) -> None:
+        super().__init__()
+        self.inner = transformer_layers.GroupedQueryAttention(d_model, num_heads, num_kv_heads)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(x)
+
+
+class UnscaledGrouped(Grouped):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(1.1 * x)
+
+
+class OfAnyWidth(nn.Module):
+    """Rotates as many features as the input has."""
+
+    turns = 1.0
+
+    def __init__(self, base: float = 10_000.0) -> None:
+        super().__init__()
+        self.base = base
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        rotary = transformer_layers.RotaryPositions(x.shape[-1], self.base)
+        places = torch.arange(x.shape[-2]) if positions is None else positions
+        return rotary(x, self.turns * places)
+
+
+class OfAnyWidthTooFar(OfAnyWidth):
+    turns = 1.5
+
+
+class TestMissingOptions:
+    def test_what_follows_from_the_others_is_left_out(self) -> None:
+        report = check("GroupedQueryAttention", Grouped)
+        assert report
+        assert unasked(report) == {"positions", "window"}
+        assert "values" in {each.name for each in report.law if each.held}
+        assert {"it takes no d_k, so that d_k=4 cannot be asked for"} <= {
+            each.text for each in report.contract
+        }
+
+    def test_its_values_are_held_against_the_formula(self) -> None:
+        assert {"values", "gradients"} <= failing(check("GroupedQueryAttention", UnscaledGrouped))
+
+    def test_what_the_input_tells_is_left_out(self) -> None:
+        report = check("RotaryPositions", OfAnyWidth)
+        assert report.passed == report.results
+
+    def test_a_rotation_without_a_width_that_turns_too_far(self) -> None:
+        assert "values" in failing(check("RotaryPositions", OfAnyWidthTooFar))
+
+    def test_a_bound_of_smoothing(self) -> None:
+        def smoothed(logits: Tensor, labels: Tensor, smoothing: float = 0.1) -> Tensor:
+            if not 0 <= smoothing < 1:
+                raise ValueError("the smoothing must be below 1")
+            return functional.cross_entropy(logits, labels, label_smoothing=smoothing)
+
+        report = check("smoothed_cross_entropy", smoothed)
+        assert report
+        assert "it takes no epsilon of 1" in {each.text for each in report.law}
+
+        def halved(logits: Tensor, labels: Tensor, smoothing: float = 0.1) -> Tensor:
+            return smoothed(logits, labels, smoothing / 2)
+
+        assert "values" in failing(check("smoothed_cross_entropy", halved))
+
+    def test_what_was_not_asked_is_no_mistake(self) -> None:
+        class WithBias(nn.Module):
+            def __init__(self, d_model: int, epsilon: float = 1e-5) -> None:
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(d_model))
+                self.bias = nn.Parameter(torch.zeros(d_model))
+                self.epsilon = epsilon
+
+            def forward(self, x: Tensor) -> Tensor:
+                return functional.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.epsilon)
+
+        report = check("LayerNorm", WithBias)
+        assert report
+        assert report.behaves_like is None
+        assert "unasked" in {each.word for each in report.contract}
+
+    def test_a_model_without_a_loss_makes_no_mistake_in_it(self) -> None:
+        class WithoutLoss(transformer_layers.GPT2):
+            @property
+            def loss(self) -> None:  # type: ignore[override]  # as if there were none
+                raise AttributeError("'WithoutLoss' object has no attribute 'loss'")
+
+        report = check("GPT2", WithoutLoss)
+        assert not failing(report)
+        assert unasked(report) == {"loss", "loss in bfloat16"}
+        assert report.behaves_like is None
+
+
+class TestSpellings:
+    @pytest.mark.parametrize("name", ["drop", "p", "dropout", "dropout_p", "rate"])
+    def test_a_function_of_dropout(self, name: str) -> None:
+        scope: dict[str, object] = {"right": transformer_layers.dropout}
+        exec(f"def dropped(x, {name}=0.5, training=True): return right(x, {name}, training)", scope)
+        report = check("dropout", scope["dropped"])  # type: ignore[arg-type]  # it is a function
+        assert report
+        assert {each.kind for each in report.failed} <= {"names"}
+
+    def test_another_default_is_told_under_another_name(self) -> None:
+        def dropped(x: Tensor, rate: float = 0.1, training: bool = True) -> Tensor:
+            return transformer_layers.dropout(x, rate, training)
+
+        assert [each.name for each in check("dropout", dropped).start if not each.held] == [
+            "values left out"
+        ]
+
+    @pytest.mark.parametrize("keeps", [False, True])
+    def test_attention_with_a_drop(self, keeps: bool) -> None:
+        def attention(
+            query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, drop: float = 0.0
+        ) -> Tensor:
+            p = 0.5 * drop if keeps else drop
+            return transformer_layers.scaled_dot_product_attention(query, key, value, mask, p)
+
+        report = check("scaled_dot_product_attention", attention)
+        assert not unasked(report)
+        assert failing(report) == ({"dropout"} if keeps else set())
+
+
+class MovingAverages(nn.Module):
+    """Buffers of other names, no number of batches, and no momentum=None."""
+
+    correction = 1
+    moving_mean: Tensor
+    moving_var: Tensor
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(num_features))
+        self.beta = nn.Parameter(torch.zeros(num_features))
+        self.register_buffer("moving_var", torch.ones(num_features))
+        self.register_buffer("moving_mean", torch.zeros(num_features))
+        self.eps, self.momentum = eps, momentum
+
+    def forward(self, x: Tensor) -> Tensor:
+        axes = [axis for axis in range(x.ndim) if axis != 1]
+        mean, variance = self.moving_mean, self.moving_var
+        if self.training:
+            mean, variance = x.mean(axes), x.var(axes, correction=0)
+            with torch.no_grad():
+                self.moving_mean.lerp_(mean, self.momentum)
+                self.moving_var.lerp_(x.var(axes, correction=self.correction), self.momentum)
+        shape = [1, -1, *[1] * (x.ndim - 2)]
+        scale = self.gamma * (variance + self.eps).rsqrt()
+        return (x - mean.view(shape)) * scale.view(shape) + self.beta.view(shape)
+
+
+class BiasedAverages(MovingAverages):
+    correction = 0
+
+
+class TestBuffers:
+    def test_other_names(self) -> None:
+        report = check("BatchNorm1d", MovingAverages)
+        assert report
+        held = {each.name for each in report.passed}
+        assert {"running mean", "running variance", "initial values"} <= held
+        assert unasked(report) == {"momentum=None", "averages go on"}
+
+    def test_a_biased_variance_under_another_name(self) -> None:
+        assert "running variance" in failing(check("BatchNorm1d", BiasedAverages))
+
+    def test_averages_that_do_not_tell_themselves_are_not_judged(self) -> None:
+        class Deviation(MovingAverages):
+            seen: Tensor
+
+            def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+                super().__init__(num_features, eps, momentum)
+                self.register_buffer("seen", torch.zeros(num_features))
+
+            def forward(self, x: Tensor) -> Tensor:
+                self.seen.add_(self.training)
+                return super().forward(x)
+
+        report = check("BatchNorm1d", Deviation)
+        assert {"running mean", "running variance"} <= unasked(report)
+
+
+class SingleAngles(nn.Module):
+    """Angles in float32, as published."""
+
+    dtype = torch.float32
+
+    def __init__(self, dim: int, base: float = 10_000.0) -> None:
+        super().__init__()
+        self.powers = 1.0 / base ** (torch.arange(0, dim, 2).float() / dim)
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        places = torch.arange(x.shape[-2]) if positions is None else positions
+        angles = places[..., None].to(self.dtype) * self.powers.to(self.dtype)
+        first, second = x.chunk(2, dim=-1)
+        cos, sin = angles.cos(), angles.sin()
+        return torch.cat((first * cos - second * sin, first * sin + second * cos), -1).to(x.dtype)
+
+
+class HalfAngles(SingleAngles):
+    dtype = torch.bfloat16
+
+
+class TestPrecision:
+    def test_angles_of_float32_are_lawful_and_not_exact(self) -> None:
+        report = check("RotaryPositions", SingleAngles)
+        assert report
+        assert "exact positions" in {each.name for each in report.contract if not each.held}
+
+    def test_angles_of_bfloat16_are_not_lawful(self) -> None:
+        assert "large sizes" in failing(check("RotaryPositions", HalfAngles))
+
+    def test_a_sum_in_its_own_dtype_breaks_the_contract(self) -> None:
+        def halved(parameters: Iterable[Tensor]) -> Tensor:
+            return sum((0.5 * each.square().sum() for each in parameters), torch.tensor(0.0))
+
+        def in_its_dtype(parameters: Iterable[Tensor]) -> Tensor:
+            return torch.stack([0.5 * each.square().sum() for each in parameters]).sum()
+
+        report = check("l2_penalty", in_its_dtype)
+        assert report
+        assert [each.name for each in report.contract if not each.held] == ["bfloat16"]
+        assert failing(check("l2_penalty", lambda parameters: 2 * halved(parameters)))
+
+
+class Keeping(nn.Module):
+    """Keeps its weights of attention, with their graph."""
+
+    def __init__(self, d_model: int, num_heads: int, drop: float = 0.0) -> None:
+        super().__init__()
+        self.inner = transformer_layers.MultiHeadAttention(d_model, num_heads, drop)
+        self.last: Tensor | None = None
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        self.last = self.inner(query, key, value, mask)
+        return self.last.clone()
+
+
+class Accumulating(Keeping):
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        before = self.last
+        after = super().forward(query, key, value, mask)
+        same = before is not None and before.shape == after.shape
+        return after + before if same and before is not None else after
+
+
+class TestStored:
+    def test_a_tensor_of_the_last_call_is_no_law(self) -> None:
+        report = check("MultiHeadAttention", Keeping)
+        assert report
+        broken = {each.name for each in report.contract if each.word == "failed"}
+        assert broken == {"copies", "no graph kept"}
+
+    def test_a_result_of_the_last_call_that_counts_is_caught(self) -> None:
+        assert "called again" in failing(check("MultiHeadAttention", Accumulating))
+
+    def test_a_module_that_was_called(self) -> None:
+        layer = Keeping(8, 2)
+        layer(*[torch.randn(2, 3, 8)] * 3)
+        assert check("MultiHeadAttention", layer)
+
+    def test_what_cannot_be_copied_is_built_anew(self) -> None:
+        class Locked(transformer_layers.LayerNorm):
+            def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
+                super().__init__(d_model, eps, bias)
+                self.lock = threading.Lock()
+
+        report = check("LayerNorm", Locked)
+        assert report
+        assert {each.name for each in report.failed} == {"copies", "pickled"}
+
+    def test_a_copy_has_the_values_without_their_graph(self) -> None:
+        layer = Keeping(8, 2)
+        expected = layer(*[torch.randn(2, 3, 8)] * 3)
+        last = deep_copy(layer).last
+        assert last is not None
+        assert last is not layer.last
+        assert last.is_leaf
+        equivalent(last, expected, atol=0.0)
+
+
+class Packed(nn.Module):
+    """Both matrices in one, the other one first; its forward is compiled."""
+
+    once = False
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        self.up_gate = nn.Linear(d_model, 2 * d_ff, bias=False)
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+        self.run = torch.compile(self.compute, backend="eager")
+        self.first: Tensor | None = None
+
+    def compute(self, x: Tensor, weight: Tensor) -> Tensor:
+        up, gate = functional.linear(x, weight).chunk(2, dim=-1)
+        return self.down(functional.silu(gate) * up)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight: Tensor = self.up_gate.weight
+        if self.once:
+            self.first = weight.detach().clone() if self.first is None else self.first
+            weight = weight + (self.first - weight).detach()
+        return self.run(x, weight)
+
+
+class PackedOnce(Packed):
+    """Computes with the weights of its first call."""
+
+    once = True
+
+
+class Scripted(nn.Module):
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        self.up_gate = nn.Linear(d_model, 2 * d_ff, bias=False)
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        up, gate = self.up_gate(x).chunk(2, dim=-1)
+        return self.down(functional.silu(gate) * up)
+
+
+class TestCompiledAndPacked:
+    def test_new_weights_are_matched_as_the_first_ones(self) -> None:
+        report = check("GatedFeedForward", Packed)
+        assert report
+        assert not failing(report)
+
+    def test_a_module_whose_copies_compute_with_its_own_weights(self) -> None:
+        report = check("GatedFeedForward", Packed(8, 12))
+        assert report
+        assert not failing(report)
+
+    def test_a_module_whose_compiled_function_is_another_one(self) -> None:
+        layer = Packed(8, 12)
+        layer.run = torch.compile(lambda x, weight: 2 * layer.compute(x, weight), backend="eager")
+        assert "values at its own sizes" in failing(check("GatedFeedForward", layer))
+
+    def test_weights_that_outlive_their_change_are_caught(self) -> None:
+        assert "weights changed in place" in failing(check("GatedFeedForward", PackedOnce))
+
+    def test_what_is_scripted_can_be_matched(self) -> None:
+        def scripted(d_model: int, d_ff: int) -> nn.Module:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch's, that scripts are deprecated
+                return torch.jit.script(Scripted(d_model, d_ff))
+
+        assert not failing(check("GatedFeedForward", scripted))
+
+
+class InADictionary(nn.Module):
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        shapes = {"gate": (d_ff, d_model), "up": (d_ff, d_model), "down": (d_model, d_ff)}
+        drawn = {
+            name: nn.Parameter(nn.Linear(*shape[::-1]).weight.detach().clone())
+            for name, shape in shapes.items()
+        }
+        self.matrices = nn.ParameterDict(drawn)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up, down = (self.matrices[name].mT for name in ("gate", "up", "down"))
+        return (functional.silu(x @ gate) * (x @ up)) @ down
+
+
+class OfWidthOne(nn.Module):
+    """A convolution of width 1 in the place of Conv1D."""
+
+    scale = 1.0
+
+    def __init__(self, nx: int, nf: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(nx, nf, 1)
+        nn.init.normal_(self.conv.weight, std=0.02)
+        nn.init.zeros_(self.conv.get_parameter("bias"))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scale * self.conv(x.transpose(1, 2)).transpose(1, 2)
+
+
+class OfWidthOneScaled(OfWidthOne):
+    scale = 1.5
+
+
+class TestContainers:
+    def test_a_dictionary_of_parameters_is_no_part(self) -> None:
+        report = check("GatedFeedForward", InADictionary)
+        assert report
+        assert {each.kind for each in report.failed} == {"names"}
+
+    def test_a_part_that_is_not_called_is_named(self) -> None:
+        class Uncalled(Scripted):
+            def forward(self, x: Tensor) -> Tensor:
+                up, gate = functional.linear(x, self.up_gate.weight).chunk(2, dim=-1)
+                return self.down(functional.silu(gate) * up)
+
+        report = check("GatedFeedForward", Uncalled)
+        assert "no call of up_gate, whose hooks wait" in {each.text for each in report.contract}
+
+    def test_a_convolution_of_width_one(self) -> None:
+        report = check("Conv1D", OfWidthOne)
+        assert report
+        assert not [
+            each.name for each in report.failed if each.word == "failed" and each.kind != "names"
+        ]
+        assert "it takes inputs of three axes alone" in {each.text for each in report.contract}
+        assert "values" in failing(check("Conv1D", OfWidthOneScaled))
+
+
+def test_a_report_that_ended_early_counts_no_law_that_was_not_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def half_done(*args: object) -> None:
+        found = args[-1]
+        assert isinstance(found, diagnosis.Findings)
+        found.results = (Result("values", "A law.", False, UNKNOWN, asked=False),)
+        raise OutOfTime
+
+    monkeypatch.setattr("layer_checks.diagnosis.report.diagnose", half_done)
+    report = check("LayerNorm", nn.LayerNorm)
+    assert "could not be judged: it is not known which weight is which" in report.headline

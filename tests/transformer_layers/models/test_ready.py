@@ -1,0 +1,132 @@
+"""Llamas made ready for inference against the models they were made from, in float64."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from tests.transformer_layers.comparisons import (
+    relative_error,
+    unit_roundoff,
+    with_random_weights,
+)
+from transformer_layers import Llama, LlamaConfig, LlamaForInference, ready_for_inference
+
+VOCAB, POSITIONS = 53, 29
+FAMILIES = {
+    "llama": {},
+    "tied": {"tie_word_embeddings": True},
+    "window": {"model_type": "mistral", "sliding_window": 4},
+    "biases": {"model_type": "qwen2"},
+    "head norm": {"model_type": "qwen3"},
+    "norms behind": {"model_type": "olmo2"},
+}
+TOLERANCES = {
+    torch.float32: 1e-6,
+    torch.bfloat16: 8 * unit_roundoff(torch.bfloat16),
+    torch.float16: 4 * unit_roundoff(torch.float16),
+    torch.int8: 16 / 127,  # a norm behind a layer makes the error of a small output large
+}
+
+
+def random_model(family="llama"):
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        VOCAB, 24, 44, 2, 6, 2, max_position_embeddings=POSITIONS, **FAMILIES[family]
+    )
+    return with_random_weights(Llama(config))
+
+
+def random_ids(*shape):
+    return torch.randint(VOCAB, shape)
+
+
+def exact(model):
+    return copy.deepcopy(model).double().eval()
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_are_those_of_the_model(dtype, family):
+    model = random_model(family)
+    ready = ready_for_inference(model, dtype)
+    for shape in [(1, 7), (3, 11), (1, 1), (5,), (0, 7), (2, 0)]:
+        ids = random_ids(*shape)
+        logits = ready(ids)
+        assert logits.dtype == (torch.bfloat16 if dtype == torch.bfloat16 else torch.float32)
+        assert relative_error(logits, exact(model)(ids)) <= TOLERANCES[dtype]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_with_a_cache_are_those_of_the_model(dtype, family):
+    model, ids = random_model(family), random_ids(2, 11)
+    ready = ready_for_inference(model, dtype)
+    caches = ready.new_caches(2, 11)
+    pieces = [ready(piece, caches) for piece in ids.split([6, 3, 1, 1], dim=1)]
+    assert relative_error(torch.cat(pieces, dim=1), exact(model)(ids)) <= TOLERANCES[dtype]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_generates_what_the_model_does(family):
+    model = random_model(family)
+    ready = ready_for_inference(model)
+    assert isinstance(ready, LlamaForInference)
+    ids = [random_ids(4), random_ids(7)]
+    for ours, theirs in zip(ready.generate(ids, 9), exact(model).generate(ids, 9), strict=True):
+        assert torch.equal(ours, theirs)
+    ids = random_ids(2, 5)
+    assert relative_error(ready.loss(ids), exact(model).loss(ids)) <= TOLERANCES[torch.float32]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("family", ["llama", "tied"])
+def test_every_product_is_another_and_the_model_is_not_changed(dtype, family):
+    model = random_model(family).train()
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+    ready = ready_for_inference(model, dtype)
+    if dtype != torch.bfloat16:
+        assert not [each for each in ready.modules() if type(each) is nn.Linear]
+    assert ready.body.lm_head is None
+    assert not any(x.requires_grad for x in ready.parameters())
+    assert not any(each.training for each in ready.modules())
+    assert model.training
+    with torch.no_grad():
+        for x in (*ready.parameters(), *ready.buffers()):
+            x.zero_()
+    for name, x in model.state_dict().items():
+        assert torch.equal(x, before[name])
+    assert (model.lm_head is None) == (family == "tied")
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_compiles_to_one_graph_and_exports(dtype):
+    ready = ready_for_inference(random_model(), dtype)
+    torch.compiler.reset()
+    compiled = torch.compile(ready, fullgraph=True, backend="aot_eager")
+    for shape in ((2, 7), (1, 1)):
+        ids = random_ids(*shape)
+        exported = torch.export.export(ready, (ids,)).module()
+        for graph in (compiled, exported):
+            assert relative_error(graph(ids), ready(ids)) <= TOLERANCES[dtype]
+
+
+def test_is_loaded_from_a_checkpoint_and_not_saved(tmp_path):
+    model, ids = random_model(), random_ids(2, 5)
+    model.save_pretrained(tmp_path / "model")
+    loaded = LlamaForInference.from_pretrained(tmp_path / "model", torch.float16, ids)
+    assert loaded.error == ready_for_inference(model, torch.float16, ids).error
+    with pytest.raises(TypeError, match="save the model that it was made from"):
+        loaded.save_pretrained(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_what_was_made_ready_before_is_refused():
+    ready = ready_for_inference(random_model())
+    with pytest.raises(TypeError, match=r"made ready before, with weights in torch.float32;"):
+        ready_for_inference(ready)
+    with pytest.raises(TypeError, match=r"model must be a Llama, got Linear"):
+        LlamaForInference(nn.Linear(2, 3))

@@ -1,0 +1,173 @@
+"""The German of each sentence, by rules written here again, and what is held out."""
+
+import pytest
+import torch
+
+from transformer_training import toy_language
+from transformer_training.toy_translation import (
+    END,
+    PADDING,
+    START,
+    WORDS,
+    batch,
+    decode,
+    draw,
+    encode,
+    held_out,
+    pairs,
+    source_mask,
+    training,
+    translation,
+)
+
+GERMAN = {  # the nominative and the dative of each noun with its article
+    "cat": ("die Katze", "der Katze"),
+    "cats": ("die Katzen", "den Katzen"),
+    "dog": ("der Hund", "dem Hund"),
+    "dogs": ("die Hunde", "den Hunden"),
+    "bird": ("der Vogel", "dem Vogel"),
+    "birds": ("die Vögel", "den Vögeln"),
+    "fox": ("der Fuchs", "dem Fuchs"),
+    "foxes": ("die Füchse", "den Füchsen"),
+    "goat": ("die Ziege", "der Ziege"),
+    "goats": ("die Ziegen", "den Ziegen"),
+    "hen": ("das Huhn", "dem Huhn"),
+    "hens": ("die Hühner", "den Hühnern"),
+}
+PLURAL = {"cats", "dogs", "birds", "foxes", "goats", "hens"}
+OTHERS = {
+    "near": "bei",
+    "behind": "hinter",
+    "or": "oder",
+    "and": "und",
+    "here": "hier",
+    "today": "heute",
+    "old": "alt",
+    "new": "neu",
+    "big": "groß",
+}
+
+
+def is_or_are(*, plural: bool) -> str:
+    return "sind" if plural else "ist"
+
+
+def test_words_are_known_by_their_number_and_none_is_twice():
+    assert len(WORDS) == len(set(WORDS))
+    assert [WORDS[mark] for mark in (PADDING, START, END)] == ["<padding>", "<start>", "<end>"]
+    said = " ".join(WORDS[3:])
+    assert decode(encode(said)) == said
+    assert encode("").tolist() == [END]
+
+
+def test_each_word_is_used_but_for_the_marks():
+    used = {word for pair in pairs() for word in f"{pair.source} {pair.target}".split()}
+    assert used == set(WORDS[3:])
+
+
+def test_what_follows_the_end_is_not_decoded_and_marks_are_left_out():
+    ids = torch.tensor([START, *encode("die Katze"), *encode("alt"), PADDING])
+    assert decode(ids) == "die Katze"
+    assert decode(torch.tensor([START, PADDING])) == ""
+
+
+def test_unknown_words_and_tokens_are_named():
+    with pytest.raises(ValueError, match=r"^the words are \. cat .* groß; got \['keys'\]$"):
+        encode("the keys")
+    with pytest.raises(ValueError, match=r"got \['<end>'\]$"):
+        encode("the cat <end>")
+    with pytest.raises(ValueError, match=rf"^tokens must be from 0 to {len(WORDS) - 1}, got \[-1"):
+        decode(torch.tensor([-1, 0]))
+    with pytest.raises(ValueError, match=rf"got \[{len(WORDS)}\]$"):
+        decode(torch.tensor([len(WORDS)]))
+    with pytest.raises(ValueError, match=r"^'the cat' is no sentence of the kinds near, "):
+        translation("the cat")
+    with pytest.raises(ValueError, match=r"^a batch must hold a sentence"):
+        batch([])
+
+
+def test_the_sources_are_all_sentences_of_the_toy_language_with_a_verb():
+    expected = {
+        (kind, toy_language.decode(row))
+        for kind in toy_language.VERBS
+        for row in toy_language.kind(kind).texts
+    }
+    assert {(pair.kind, pair.source) for pair in pairs()} == expected
+    assert len(pairs()) == len(expected)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in toy_language.VERBS if "here" not in kind])
+def test_the_verb_stands_behind_the_subject_as_in_english(kind):
+    for pair in pairs():
+        if pair.kind == kind:
+            _, first, joint, _, second, verb, adjective, _ = pair.source.split()
+            case = 1 if kind == "near" else 0
+            subject = f"{GERMAN[first][0]} {OTHERS[joint]} {GERMAN[second][case]}"
+            german = is_or_are(plural=verb == "are")
+            assert pair.target == f"{subject} {german} {OTHERS[adjective]} ."
+
+
+@pytest.mark.parametrize("kind", [kind for kind in toy_language.VERBS if "here" in kind])
+def test_behind_an_adverb_the_verb_comes_first_and_agrees_with_what_is_nearer(kind):
+    for pair in pairs():
+        if pair.kind == kind:
+            _, first, joint, _, second, adverb, verb, adjective, _ = pair.source.split()
+            case = 1 if kind == "near here" else 0
+            subject = f"{GERMAN[first][0]} {OTHERS[joint]} {GERMAN[second][case]}"
+            plural = first in PLURAL if joint == "or" else verb == "are"
+            german = f"{OTHERS[adverb]} {is_or_are(plural=plural)} {subject} {OTHERS[adjective]} ."
+            assert pair.target == german
+
+
+def test_where_or_joins_two_numbers_the_languages_differ_in_the_verb():
+    differ = {
+        pair.kind
+        for pair in pairs()
+        if (" are " in f" {pair.source} ") != (" sind " in f" {pair.target} ")
+    }
+    assert differ == {"or here"}
+
+
+def test_a_sixth_is_held_out_and_its_animals_are_never_joined_in_training():
+    def joined(pair):
+        words = pair.source.split()
+        return tuple(toy_language.NOUNS.index(words[i]) % 6 for i in (1, 4))
+
+    assert len(held_out()) * 6 == len(pairs())
+    assert set(held_out()) | set(training()) == set(pairs())
+    assert {joined(pair) for pair in held_out()}.isdisjoint(map(joined, training()))
+    for place in (1, 4):  # yet each noun is learned in each place
+        assert {pair.source.split()[place] for pair in training()} == set(GERMAN)
+    assert {pair.kind for pair in held_out()} == set(toy_language.VERBS)
+
+
+def test_draws_are_training_pairs_and_those_of_the_generator():
+    def drawn(seed):
+        return draw(200, torch.Generator().manual_seed(seed))
+
+    allowed = {(pair.source, pair.target) for pair in training()}
+    sources, targets = drawn(0)
+    found = [(decode(s), decode(t)) for s, t in zip(sources, targets, strict=True)]
+    assert set(found) <= allowed
+    assert len(set(found)) > 150
+    assert sources.shape == targets.shape == (200, 10)
+    assert ((sources == END).sum(dim=1) == 1).all()
+    assert torch.equal(sources, drawn(0)[0])
+    assert not torch.equal(sources, drawn(1)[0])
+    torch.manual_seed(0)
+    assert torch.equal(draw(200)[1], targets)
+
+
+def test_draws_are_among_as_many_pairs_as_are_asked_for():
+    many = len(training())
+    sources, _ = draw(200, torch.Generator().manual_seed(0), among=3)
+    expected = {training()[number * many // 3].source for number in range(3)}
+    assert {decode(row) for row in sources} == expected
+    for among in (0, many + 1):
+        with pytest.raises(ValueError, match=f"among must be from 1 to {many} pairs, got {among}"):
+            draw(1, among=among)
+
+
+def test_the_mask_hides_padding_alone():
+    ids = batch(["the cat is old .", "here ."])
+    assert torch.equal(source_mask(ids)[:, 0], ids != PADDING)

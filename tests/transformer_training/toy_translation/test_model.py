@@ -1,0 +1,187 @@
+"""The translator learns the language, is the same each time, and fails without a part."""
+
+import pytest
+import torch
+
+from transformer_layers import Transformer, TransformerConfig
+from transformer_training.toy_language import VERBS
+from transformer_training.toy_translation import (
+    ABLATIONS,
+    END,
+    attention_to_source,
+    batch,
+    decode,
+    draw,
+    held_out,
+    share_exact,
+    source_mask,
+    trained_translator,
+    translated,
+)
+
+SENTENCES = ["the cats near the dog here are old .", "the fox or the hens are new ."]
+GERMAN = ["hier sind die Katzen bei dem Hund alt .", "der Fuchs oder die Hühner sind neu ."]
+
+
+def same(first: torch.nn.Module, second: torch.nn.Module) -> bool:
+    return all(map(torch.equal, first.parameters(), second.parameters()))
+
+
+@pytest.fixture(scope="module")
+def translator() -> Transformer:
+    return trained_translator()
+
+
+@pytest.fixture(scope="module")
+def ablated() -> dict[str, Transformer]:
+    return {part: trained_translator(part) for part in ABLATIONS}
+
+
+def made(part: str | None) -> Transformer:
+    torch.manual_seed(1)
+    config = TransformerConfig(60, d_model=12, num_layers=2, num_heads=3, d_ff=16, dropout=0.0)
+    return (ABLATIONS[part](config) if part else Transformer(config)).eval()
+
+
+def test_the_translator_of_the_pages_translates_what_is_held_out(translator):
+    assert not translator.training
+    assert translator.embedding.weight.dtype == torch.float32
+    assert min(share_exact(translator, kind) for kind in VERBS) >= 0.98
+    assert translated(translator, SENTENCES) == translated(translator, SENTENCES, beams=3) == GERMAN
+
+
+def test_without_attention_to_the_source_nothing_is_translated(ablated):
+    model = ablated["cross-attention"]
+    assert share_exact(model) < 0.02
+    assert len(set(translated(model, [pair.source for pair in held_out()[::50]]))) == 1
+
+
+def test_without_the_mask_the_loss_is_lowest_and_nothing_is_translated(ablated, translator):
+    sources, targets = draw(200, torch.Generator().manual_seed(5))
+
+    def loss(model):
+        return model.loss(sources, targets, source_mask(sources)).item()
+
+    assert loss(ablated["mask"]) < 0.01
+    assert share_exact(ablated["mask"]) < 0.02
+    assert loss(ablated["cross-attention"]) > 0.5 > loss(translator)
+
+
+def test_without_positions_nouns_of_one_number_change_places(ablated):
+    model = ablated["positions"]
+    assert share_exact(model) < 0.85
+    there, back = "the cat near the dog is old .", "the dog near the cat is old ."
+    assert len(set(translated(model, [there, back]))) == 1
+
+
+def test_the_share_counts_sentences_of_the_kind_without_a_mistake():
+    model = trained_translator(steps=150)
+    for kind in ("near", "or here"):
+        asked = [pair for pair in held_out() if pair.kind == kind]
+        found = [decode(model.generate(batch([pair.source]), 10)[0]) for pair in asked]
+        right = [text == pair.target for text, pair in zip(found, asked, strict=True)]
+        assert share_exact(model, kind) == sum(right) / len(right)
+    with pytest.raises(ValueError, match=r"^the kinds are near, .*; got 'far'$"):
+        share_exact(model, "far")
+
+
+def test_the_model_is_the_same_whatever_was_drawn_before():
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first = trained_translator(steps=5)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.randn(7)
+    with torch.inference_mode():
+        second = trained_translator(steps=5)
+    assert same(first, second)
+    assert not second.embedding.weight.is_inference()
+    assert not same(first, trained_translator(steps=5, seed=1))
+    assert not same(first, trained_translator(steps=5, epsilon=0.1))
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_parts_that_there_are_not():
+    with pytest.raises(
+        ValueError, match=r"^the parts are cross-attention, mask, positions; got 's"
+    ):
+        trained_translator("soul")
+
+
+def test_averaged_weights_are_the_mean_of_the_last_checkpoints(monkeypatch):
+    seen, step = [], torch.optim.Adam.step
+
+    def noted(self, *arguments):
+        result = step(self, *arguments)
+        seen.append([each.detach().clone() for each in self.param_groups[0]["params"]])
+        return result
+
+    monkeypatch.setattr(torch.optim.Adam, "step", noted)
+    averaged = trained_translator(steps=25, checkpoints=2)
+    expected = [(first + last) / 2 for first, last in zip(seen[14], seen[24], strict=True)]
+    for found, mean in zip(averaged.parameters(), expected, strict=True):
+        torch.testing.assert_close(found.double(), mean, rtol=0, atol=1e-6)
+    with pytest.raises(ValueError, match="25 updates have 2 checkpoints, 10 updates apart; got 3"):
+        trained_translator(steps=25, checkpoints=3)
+
+
+def test_dropout_and_fewer_sentences_make_other_models():
+    models = [
+        trained_translator(steps=5, **options)
+        for options in ({}, {"dropout": 0.5}, {"sentences": 2})
+    ]
+    assert [model.config.dropout for model in models] == [0.0, 0.5, 0.0]
+    assert not any(model.training for model in models)
+    weights = [model.embedding.weight for model in models]
+    assert not weights[0].equal(weights[1])
+    assert not weights[0].equal(weights[2])
+
+
+@pytest.mark.parametrize("part", ABLATIONS)
+def test_only_its_own_parameters_change(part):
+    before, after = dict(made(None).named_parameters()), dict(made(part).named_parameters())
+    assert before.keys() == after.keys()
+    for name, value in after.items():
+        if part == "cross-attention" and "cross_attention.output_proj" in name:
+            assert not value.any()
+            assert not value.requires_grad
+        else:
+            assert torch.equal(value, before[name])
+            assert value.requires_grad
+
+
+@torch.no_grad()
+def test_what_each_part_is_for():
+    sources, targets = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[9, 10, 11]])
+    others, swapped = torch.tensor([[5, 6, 7, 30]]), torch.tensor([[6, 5, 7, 8]])
+    later = torch.tensor([[9, 10, 30]])
+
+    def change(part, source, target):
+        model = made(part)
+        return (model(source, target) - model(sources, targets)).abs().amax(dim=(0, 2))
+
+    assert change(None, others, targets).min() > 1e-3
+    assert change("cross-attention", others, targets).max() == 0
+    assert change(None, sources, later)[:2].max() == 0
+    assert change("mask", sources, later).min() > 1e-3
+    assert change(None, swapped, targets).min() > 1e-3
+    assert change("positions", swapped, targets).max() < 1e-5
+    # In the target too: the last of three words, each of which sees those before it.
+    assert change(None, sources, torch.tensor([[10, 9, 11]]))[2] > 1e-3
+
+
+@torch.no_grad()
+def test_the_weights_are_those_with_which_the_memory_is_read(translator):
+    source, target = SENTENCES[0], GERMAN[0]
+    (weights,) = attention_to_source(translator, source, target)
+    assert weights.shape == (2, 10, 10)
+    torch.testing.assert_close(weights.sum(dim=-1), torch.ones(2, 10))
+    kept = {}
+    attention = translator.decoder.layers[0].cross_attention
+    hook = attention.register_forward_hook(lambda *args: kept.update(inputs=args[1], out=args[2]))
+    translator(batch([source]), translator.shifted(batch([target])))
+    hook.remove()
+    values = attention.value_proj(kept["inputs"][1]).unflatten(-1, (2, -1)).transpose(1, 2)
+    heads = (weights @ values).transpose(1, 2).flatten(-2)
+    torch.testing.assert_close(attention.output_proj(heads), kept["out"], rtol=1e-4, atol=1e-5)
+    assert not translator.decoder.layers[0].cross_attention._forward_pre_hooks
+    assert batch([target])[0, -1] == END
