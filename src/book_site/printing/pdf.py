@@ -47,11 +47,14 @@ def print_book(book: str, target: str, folds: bool) -> int:
     page, file = Path(book), Path(target)
     if not page.is_file():
         raise CommandError(f"{shown(page)}: there is no such file; build it with -b singlehtml")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{shown(file)}: {one_line(error)}") from error
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise CommandError(f"the PDF is printed by Chromium; install one of {', '.join(BROWSERS)}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
         with sync_playwright() as playwright:
             # Chromium refuses to run as root, which is who runs in a container, with its sandbox.
             chromium = playwright.chromium.launch(

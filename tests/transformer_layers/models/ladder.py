@@ -4,7 +4,7 @@ There is one for all models. The tests of a model inherit `Ladder`, and name in 
 it is held against.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -108,9 +108,11 @@ def shifted_cross_entropy(logits: Tensor, ids: Tensor) -> Tensor:
 
 
 @cache
-def both_forwards(reference: Reference, dtype: torch.dtype) -> list[dict[str, Tensor]]:
+def both_forwards(
+    reference: Reference, dtype: torch.dtype, seed: int = 0
+) -> list[dict[str, Tensor]]:
     """What the layers of both models take and give, by the names of ours."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model, ids = reference.random_model(), reference.random_ids()
     theirs = reference.their_model(model).to(dtype)
     return [
@@ -160,9 +162,11 @@ def _forward(
 
 
 @cache
-def both_losses_and_gradients(reference: Reference, dtype: torch.dtype) -> list[dict[str, Tensor]]:
+def both_losses_and_gradients(
+    reference: Reference, dtype: torch.dtype, seed: int = 0
+) -> list[dict[str, Tensor]]:
     """The loss, and the gradient of each weight by its name."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model, ids = reference.random_model(), reference.random_ids()
     theirs = reference.their_model(model).to(dtype)
     model = model.to(dtype)
@@ -178,13 +182,36 @@ def both_losses_and_gradients(reference: Reference, dtype: torch.dtype) -> list[
     ]
 
 
-def assert_as_near_as_theirs(ours: Tensor, theirs: Tensor, exact: Tensor) -> None:
+DRAWS = 8
+_Both = Callable[[Reference, torch.dtype, int], list[dict[str, Tensor]]]
+
+
+def _draws(both: _Both, reference: Reference) -> list[list[dict[str, Tensor]]]:
+    """Ours and theirs in float32, and ours in float64, of each draw."""
+    return [
+        [*both(reference, torch.float32, seed), both(reference, torch.float64, seed)[0]]
+        for seed in range(DRAWS)
+    ]
+
+
+def assert_as_near_as_theirs(draws: Iterable[Sequence[Tensor]]) -> None:
     """Rounding to float32 moves ours about as much as theirs; a mistake would move it far more.
 
-    Theirs counts as four roundings at least, since it may be nearer by chance.
+    One draw says little: either may be near by chance, on one kind of processor and not on the
+    next. So the geometric means of several are compared, each error counted as four roundings at
+    least. Ours was at most 3.4 times theirs on each kind that was tried, where attention's weights
+    are computed once more for the gradients of query and key.
+
+    Args:
+        draws: Ours, theirs, and what is exact, of each draw.
     """
-    allowed = 4 * max(relative_error(theirs, exact), 4 * unit_roundoff(torch.float32))
-    assert relative_error(ours, exact) <= allowed
+    errors = torch.tensor(
+        [[relative_error(each, exact) for each in both] for *both, exact in draws],
+        dtype=torch.float64,
+    )
+    least = 4 * unit_roundoff(torch.float32)
+    ours, theirs = errors.clamp(min=least).log().mean(dim=0).exp().tolist()
+    assert ours <= 8 * theirs
 
 
 class Ladder:
@@ -202,11 +229,10 @@ class Ladder:
             assert_same([ours[name]], [theirs[name]], self.reference.tolerance)
 
     def test_every_step_is_as_exact_as_that_of_transformers_in_float32(self, step: str) -> None:
-        ours, theirs = both_forwards(self.reference, torch.float32)
-        exact, _ = both_forwards(self.reference, torch.float64)
+        draws = _draws(both_forwards, self.reference)
         for name in self.reference.steps[step]:
-            assert ours[name].dtype == torch.float32
-            assert_as_near_as_theirs(ours[name], theirs[name], exact[name])
+            assert draws[0][0][name].dtype == torch.float32
+            assert_as_near_as_theirs([[each[name] for each in draw] for draw in draws])
 
     def test_the_loss_and_every_gradient_equal_those_of_transformers_in_float64(self) -> None:
         ours, theirs = both_losses_and_gradients(self.reference, torch.float64)
@@ -216,11 +242,10 @@ class Ladder:
             assert_same([ours[name] for name in names], expected, self.reference.tolerance)
 
     def test_the_loss_and_every_gradient_are_as_exact_in_float32(self) -> None:
-        ours, theirs = both_losses_and_gradients(self.reference, torch.float32)
-        exact, _ = both_losses_and_gradients(self.reference, torch.float64)
-        for name in ours:
+        draws = _draws(both_losses_and_gradients, self.reference)
+        for name in draws[0][0]:
             if not name.endswith(self.reference.canceling):
-                assert_as_near_as_theirs(ours[name], theirs[name], exact[name])
+                assert_as_near_as_theirs([[each[name] for each in draw] for draw in draws])
 
     def test_the_loss_is_that_of_transformers_as_far_as_float32_goes(self) -> None:
         model, ids = self.reference.random_model(), self.reference.random_ids()
