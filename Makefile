@@ -42,7 +42,7 @@ site-report: $(VENV)/installed ## print what the built site costs its readers, a
 
 test: $(VENV)/installed ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 250 --durations-min 1
 
 test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
 	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
