@@ -2,7 +2,8 @@
 
 Neither Sphinx nor jupyter-cache knows that a page depends on them, and both would show stale pages.
 Their digests become part of two configuration values, so a change reads every page again.
-One of code, versions or processor runs in an execution cache of its own; undone, it finds its old one again.
+One of code, versions or processor runs in an execution cache of its own; undone, it finds its old
+one again.
 A new title is on every page, too: in the sidebar.
 """
 
