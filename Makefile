@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -40,9 +40,12 @@ serve: $(VENV)/installed ## show the book in a browser; build what changes, and 
 site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
 	$(BIN)/python -m tools.site_report
 
-test: $(VENV)/installed ## run every test but those of test-nightly
+# `make book test` builds the site once: the tests take what this call has just built.
+BOOK_TOO := $(filter book,$(MAKECMDGOALS))
+
+test: $(VENV)/installed $(BOOK_TOO) ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 250 --durations-min 1
+	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 250 --durations-min 1
 
 test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
 	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
@@ -50,6 +53,10 @@ test-hard: $(VENV)/installed ## run every test ten times in orders by chance on 
 
 test-nightly: $(VENV)/installed ## run the tests that take too long for every run: all values where make test has some
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m nightly
+
+processors: $(VENV)/installed ## run cells and tests as on other kinds of processor; hours (KINDS=avx2 THREADS=1 ONLY=book)
+	@echo "== Cells of the book, and tests of layers, checks and training, on each kind of processor"
+	$(BIN)/python -m tools.processors $(if $(KINDS),--kinds $(KINDS)) $(if $(THREADS),--threads $(THREADS)) $(if $(ONLY),--only $(ONLY))
 
 check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/ruff format --check .

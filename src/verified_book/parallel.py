@@ -45,9 +45,6 @@ def prepare(app: "Sphinx") -> None:
             "parallel or do not say that they can: %s",
             ", ".join(sorted(hindrances)),
         )
-    if app.parallel > 1:
-        # As many kernels as cores: with one thread each, none waits for another's threads.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def _without_merging(app: "Sphinx") -> dict[str, list[Domain]]:

@@ -51,11 +51,20 @@ OUTPUTS = (
         "Installed distributions whose versions the outputs depend on; `*` stands for all.",
     ),
     Setting(
+        "verified_book_environment",
+        [],
+        (list, tuple),
+        "env",
+        "Environment variables that the outputs depend on, such as switches of libraries; "
+        "`NAME=VALUE` says what an unset one counts as.",
+    ),
+    Setting(
         "verified_book_caches_kept",
         6,
         (int,),
         "",
-        "How many execution caches are kept, one for each state of sources and versions.",
+        "How many execution caches are kept, one for each state of sources, versions, processor "
+        "and variables.",
     ),
     Setting(
         "verified_book_kernel",

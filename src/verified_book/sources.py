@@ -1,8 +1,9 @@
-"""Makes the build notice what the cells import, the installed versions, and the table of contents.
+"""Makes the build notice what cells import, versions, the processor, and the table of contents.
 
 Neither Sphinx nor jupyter-cache knows that a page depends on them, and both would show stale pages.
 Their digests become part of two configuration values, so a change reads every page again.
-One of code or versions runs in an execution cache of its own; undone, it finds its old one again.
+One of code, versions or processor runs in an execution cache of its own; undone, it finds its old
+one again.
 A new title is on every page, too: in the sidebar.
 """
 
@@ -19,12 +20,21 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError
 
+from verified_book import surroundings
+
 _PREFIX = "verified-book-"
 
 
-def digest_of_sources(base: Path, patterns: Iterable[str], distributions: Iterable[str]) -> str:
-    """A digest of the files that match, and of the versions that run them."""
+def digest_of_sources(
+    base: Path,
+    patterns: Iterable[str],
+    distributions: Iterable[str],
+    variables: Iterable[str] = (),
+) -> str:
+    """A digest of the files that match, and of what runs them: versions, processor, variables."""
     digest = hashlib.sha256(sys.version.encode())
+    for text in (surroundings.processor(), *surroundings.variables(variables)):
+        digest.update(f"\0{text}".encode())
     for pattern in sorted(patterns):
         found = sorted(glob.glob(pattern, root_dir=base, recursive=True))
         files = [name for name in found if (base / name).is_file()]
@@ -64,7 +74,10 @@ def version_of(distribution: str) -> str:
 def prepare(app: Sphinx, config: Config) -> None:
     """Sets the two configuration values, before anything reads them."""
     digest = digest_of_sources(
-        Path(app.srcdir), config.verified_book_sources, config.verified_book_distributions
+        Path(app.srcdir),
+        config.verified_book_sources,
+        config.verified_book_distributions,
+        config.verified_book_environment,
     )
     own = config.nb_execution_cache_path  # of this book, or of several that share it
     caches = Path(app.srcdir, own) if own else Path(app.outdir).parent / ".jupyter_cache"

@@ -31,22 +31,31 @@ expect.set_options(timeout=60_000)  # milliseconds; five seconds can be short on
 
 
 @pytest.fixture(scope="session")
-def html() -> Path:
-    """The folder of the built site; the build is quick when nothing has changed.
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built site, which the first worker that needs it builds for all.
 
     BUILT_SITE names one that is taken as it stands.
     """
     if built := os.environ.get("BUILT_SITE"):
+        if not Path(built, "index.html").is_file():
+            pytest.fail(f"BUILT_SITE={built}: no site was built there, it has no index.html")
         return Path(built).resolve()
+    # The folder of all workers of this run, or of this process.
+    folder = tmp_path_factory.getbasetemp()
+    done = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "site-is-built"
+    site = ROOT / "book" / "_build" / "html"
     program = Path(sys.executable).with_name("jupyter-book")
     command = [program, "build", "book/", "-W", "-n", "--keep-going"]
     # Two builds at once, by two workers, would mix their pickled environments into one.
     with (ROOT / "book" / "_config.yml").open() as config:
         fcntl.flock(config, fcntl.LOCK_EX)
+        if done.exists():
+            return site
         build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if build.returncode:
-        pytest.fail(f"the book does not build:\n{build.stderr[-4000:]}")
-    return ROOT / "book" / "_build" / "html"
+        if build.returncode:
+            pytest.fail(f"the book does not build:\n{build.stderr[-4000:]}")
+        done.touch()
+    return site
 
 
 @pytest.fixture(scope="session")

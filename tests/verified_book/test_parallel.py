@@ -91,8 +91,6 @@ def application(
 ) -> Any:
     """As much of Sphinx as chooses how many processes read pages; `given` on the command line."""
     monkeypatch.setattr(sys, "argv", ["sphinx-build", *([f"-j{given}"] if given else [])])
-    monkeypatch.setenv("OMP_NUM_THREADS", "")  # so that it is as before afterwards
-    monkeypatch.delenv("OMP_NUM_THREADS")
     settings = {"verified_book_jobs": 0, "verified_book_parallel_safe": [], **config}
     extension = SimpleNamespace(parallel_read_safe=safe, parallel_write_safe=True)
     env = SimpleNamespace(domains={"a": object.__new__(Merging)})
@@ -115,8 +113,6 @@ def test_as_many_readers_as_were_asked_for_or_as_there_are_cores(
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     parallel.prepare(app)
     assert app.parallel == readers
-    # Kernels that run beside each other take one core each.
-    assert os.environ.get("OMP_NUM_THREADS") == ("1" if readers > 1 else None)
 
 
 @pytest.mark.parametrize(("jobs", "said"), [(2, 1), (1, 0)])

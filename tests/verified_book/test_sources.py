@@ -11,6 +11,7 @@ from docutils import nodes
 from sphinx.errors import ConfigError
 
 from tests.verified_book.books import CONFIG, Book
+from verified_book import surroundings
 from verified_book.sources import digest_of_sources, prepare, retitled_pages
 
 PATTERNS = ["../src/**/*.py"]
@@ -118,6 +119,7 @@ def prepared(base: Path, **values: object) -> SimpleNamespace:
         nb_execution_cache_path="",
         verified_book_sources=PATTERNS,
         verified_book_distributions=["numpy"],
+        verified_book_environment=["SWITCH"],
         verified_book_caches_kept=6,
     )
     config.__dict__.update(values)
@@ -135,6 +137,20 @@ def test_each_state_of_the_sources_has_an_execution_cache_of_its_own(base: Path)
     assert prepared(base).nb_execution_cache_path != first
     source.write_text(text, encoding="utf-8")
     assert prepared(base).nb_execution_cache_path == first
+
+
+def test_each_kind_of_processor_has_an_execution_cache_of_its_own(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+):
+    found = [prepared(base).nb_execution_cache_path]
+    with monkeypatch.context() as patch:
+        patch.setenv("SWITCH", "avx2")
+        found.append(prepared(base).nb_execution_cache_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(surroundings, "processor", lambda: "a wider one")
+        found.append(prepared(base).nb_execution_cache_path)
+    assert len(set(found)) == 3
+    assert prepared(base).nb_execution_cache_path == found[0]
 
 
 def test_the_six_caches_that_were_used_last_are_kept(base: Path):

@@ -86,12 +86,16 @@ class Book:
 
 
 @contextlib.contextmanager
-def scratch(book: Book) -> Iterator[Path]:
+def scratch(book: Book, builds: Path | None = None) -> Iterator[Path]:
     """A folder for a run beside the book's own builds, so that they share an execution cache.
 
     Where nothing can be written it is a temporary one.
+
+    Args:
+        book: The book.
+        builds: A folder with builds and a cache of its own, in place of the book's.
     """
-    folder = book.builds() / "verified_book"
+    folder = (builds or book.builds()).absolute() / "verified_book"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -75,7 +75,8 @@ def _run(options: argparse.Namespace) -> int:
     terminal = Terminal(sys.stdout, sys.stderr)
     mode = ("dry" if options.dry_run else "1") if options.command == "accept" else "0"
     outcomes = [
-        running.run(request, terminal, mode, options.twice, options.jobs) for request in requests
+        running.run(request, terminal, mode, options.twice, options.jobs, options.builds)
+        for request in requests
     ]
     status = reporting.print_report(outcomes, terminal)
     if terminal.showed_edits and not options.dry_run:
@@ -110,6 +111,13 @@ def _parser() -> argparse.ArgumentParser:
         "--json", type=_path, metavar="FILE", help="also write the results there, for programs"
     )
 
+    check.add_argument(
+        "--builds",
+        type=lambda text: Path(_path(text)),
+        metavar="FOLDER",
+        help="take nothing from the book's builds: keep what has run in a cache there",
+    )
+
     accept = commands.add_parser("accept", help="run pages and write the blocks as they should be")
     accept.add_argument("pages", nargs="+", type=_path, metavar="PAGE", help=_PAGES)
     accept.add_argument(
@@ -119,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         "--twice", action="store_true", help="run each page twice, and write `...` for what moved"
     )
     for command in (check, accept):
-        command.set_defaults(**{"dry_run": False, "twice": False, "json": None})
+        command.set_defaults(**{"dry_run": False, "twice": False, "json": None, "builds": None})
         command.add_argument(
             "-j", "--jobs", type=_jobs, default=1, metavar="N", help="read N pages at once"
         )

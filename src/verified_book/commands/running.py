@@ -135,7 +135,12 @@ class _Warnings:
 
 
 def run(
-    request: Request, terminal: Terminal, mode: str = "0", twice: bool = False, jobs: int = 1
+    request: Request,
+    terminal: Terminal,
+    mode: str = "0",
+    twice: bool = False,
+    jobs: int = 1,
+    builds: Path | None = None,
 ) -> Outcome:
     """Runs the pages of a book that were asked for.
 
@@ -145,6 +150,7 @@ def run(
         mode: The value of `VERIFIED_BOOK_ACCEPT`.
         twice: Whether each page runs twice, to see what moves.
         jobs: How many pages are read at once.
+        builds: A folder with a cache of its own, in place of that of the book's builds.
 
     Raises:
         CommandError: If a page is none of the book's, or the book cannot be configured.
@@ -153,19 +159,20 @@ def run(
         _environment({VARIABLE: mode, TWICE: "1" if twice else "0"}),
         _edits_shown(request.book, terminal),
         tempfile.TemporaryDirectory(prefix="verified-book-") as doctrees,
-        scratch(request.book) as out,
+        scratch(request.book, builds) as out,
         _errors_in_a_sentence(request.book),
         patch_docutils(request.book.confdir),
         docutils_namespace(),
     ):
         book = request.book
+        cache = {"nb_execution_cache_path": str(out.parent / ".jupyter_cache")} if builds else {}
         app = _App(
             srcdir=book.folder,
             confdir=book.confdir,
             outdir=out,
             doctreedir=doctrees,
             buildername=CheckBuilder.name,
-            confoverrides=book.overrides(),
+            confoverrides=book.overrides() | cache,
             status=None,
             warning=cast(TextIO, _Warnings(book, terminal.warn)),
             freshenv=True,

@@ -12,7 +12,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
 from verified_book import patches, settings
-from verified_book.kernels import cache, cache_repair, clients, files, parallel_tasks
+from verified_book.kernels import cache, cache_repair, clients, files, parallel_tasks, threads
 from verified_book.kernels.build import Kernels
 from verified_book.patches import Replacements
 from verified_book.version import __version__
@@ -49,6 +49,7 @@ def before_reading(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
         prepare(app)
     _builds[-1].reads = bool(docnames)
     if docnames:
+        threads.tell(app)
         _builds[-1].preload()
 
 

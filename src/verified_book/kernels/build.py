@@ -8,7 +8,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from verified_book.kernels import files, parallel_tasks
+from verified_book.kernels import files, parallel_tasks, threads
 from verified_book.kernels.preloaded import ForkServer
 from verified_book.kernels.runtime_dir import VARIABLE, RuntimeDir
 
@@ -59,13 +59,18 @@ class Kernels:
                 name(path) for path in made for name in (os.path.abspath, os.path.realpath)
             ],
         }
-        return {**self.runtime_dir.environment(), VARIABLE: json.dumps(orders)}
+        return {
+            **self.runtime_dir.environment(),
+            **threads.environment(self.app),
+            VARIABLE: json.dumps(orders),
+        }
 
     def preload(self) -> None:
         """Makes what kernels are forked from, if modules are named and there can be sockets."""
         modules = list(self.app.config.verified_book_preload)
         if modules and self.server is None and self.runtime_dir.sockets:
-            environment = self.runtime_dir.environment()
+            # Libraries read their number of threads when they are imported.
+            environment = self.runtime_dir.environment() | threads.environment(self.app)
             self.server = ForkServer(modules, self.runtime_dir.path / "forks", environment)
 
     def has_run(self, notebook: Any, log: Path | None) -> None:

@@ -52,6 +52,17 @@ def test_pages_of_a_jupyter_book_that_does_not_list_the_extension(command: Comma
     assert (tmp_path / "book/_build/.jupyter_cache").is_dir()  # that of the book's own builds
 
 
+def test_a_folder_of_builds_takes_nothing_from_those_of_the_book(command: Command, tmp_path: Path):
+    counting = RED.replace("6 * 7", "open('runs', 'a').write('x')\n6 * 7")
+    conf = SPHINX["docs/conf.py"] + 'nb_execution_cache_path = "../own"\n'
+    write(tmp_path, SPHINX | {"docs/red.md": counting, "docs/conf.py": conf})
+    for options in ((), ("--builds", "kept/a"), ("--builds", "kept/a"), ("--builds", "kept/b")):
+        assert command("check", "docs", *options).status == 1
+    assert (tmp_path / "docs/runs").read_text() == "xxx"
+    for folder in ("own", "kept/a/.jupyter_cache", "kept/b/.jupyter_cache"):
+        assert len(list((tmp_path / folder).glob("verified-book-*/executed/*"))) == 1
+
+
 def test_pages_of_a_sphinx_project_that_runs_none(command: Command, tmp_path: Path):
     write(tmp_path, SPHINX)
     said = command("check", "docs")

@@ -1,0 +1,55 @@
+"""Kernels that run beside each other do not fight for cores, unless the user wants it so."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.verified_book.kernels.builds import Book
+from verified_book.kernels import threads
+
+pytestmark = pytest.mark.xdist_group("kernels")
+
+NAMES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY")
+SHOWN = f"import os\nprint(*(os.environ.get(name) or None for name in {NAMES}))"
+TOLD = "verified_book: up to 2 kernels run beside each other, each with "
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have set them."""
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("preload", [[], ["json"]])
+@pytest.mark.parametrize(
+    ("jobs", "own", "shown", "told"),
+    [
+        ("2", "", "1 PASSIVE", "OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE; "),
+        ("2", "3", "3 PASSIVE", "OMP_WAIT_POLICY=PASSIVE; "),
+        ("1", "", "None None", ""),
+        ("1", "3", "3 None", ""),
+    ],
+)
+def test_a_kernel_has_one_thread_where_another_runs_beside_it(
+    tmp_path: Path, preload: list[str], jobs: str, own: str, shown: str, told: str
+):
+    book = Book(tmp_path / "book", {"verified_book_preload": preload})
+    book.page("index", SHOWN)
+    build = book.build("-j", jobs, OMP_NUM_THREADS=own, OMP_WAIT_POLICY="")
+    assert (build.status, build.warnings) == (0, [])
+    assert book.output() == shown
+    assert (TOLD in build.log) == bool(told)
+    assert f"{TOLD}{told}" in build.log or not told
+    assert TOLD not in book.build("-j", jobs).log  # no page runs
+
+
+def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch):
+    app: Any = SimpleNamespace(parallel=4)
+    assert threads.environment(app) == threads.BESIDE_EACH_OTHER
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert threads.environment(app) == {"OMP_NUM_THREADS": "1"}
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert threads.environment(app) == {}

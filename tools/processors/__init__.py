@@ -1,0 +1,1 @@
+"""The book's cells and the tests of layers, as if on other kinds of processor."""
