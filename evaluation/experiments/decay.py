@@ -14,11 +14,13 @@ from torch import Tensor
 from transformer_layers import GPT2, GPT2Config
 from transformer_training import make_optimizer, train_step
 from transformer_training.agreement import WORDS, encode, right_verb
+from transformer_training.toy_language.model import by_itself
 
 SOURCES = (
     "src/transformer_layers/models/gpt2/*.py",
     "src/transformer_training/step.py",
-    "src/transformer_training/agreement/*.py",
+    "src/transformer_training/agreement/language.py",
+    "src/transformer_training/toy_language/model.py",
 )
 SEEDS = 10
 SETTINGS = (  # rate, decay, steps, dropout
@@ -49,32 +51,32 @@ def _language() -> Tensor:
 
 
 def _run(seed: int, rate: float, decay: float, steps: int, dropout: float) -> dict[str, float]:
-    torch.manual_seed(seed)
-    language = _language()
-    held_out, rest = language[::15], language[torch.arange(len(language)) % 15 != 0]
-    rows = rest[torch.randperm(len(rest))[:64]]
-    rows[:8, 5] = encode("is are").sum() - rows[:8, 5]  # the copyist's mistakes
-    model = GPT2(GPT2Config(len(WORDS), 8, n_embd=32, n_layer=1, n_head=2, dropout=dropout))
-    with torch.no_grad():  # so small a model starts sooner with these
-        for weight in model.parameters():
-            weight.mul_(5 if weight.ndim == 2 else 1)
-    matrices = [weight for weight in model.h.parameters() if weight.ndim == 2]
-    first = [weight.detach().clone() for weight in matrices]
-    optimizer = make_optimizer(model, lr=rate, weight_decay=decay)
-    for _ in range(steps):
-        train_step(model.loss, optimizer, [rows], lr=rate)
-    model.eval()
-    with torch.no_grad():
-        scores = model(held_out[:, :5])[:, -1].softmax(dim=-1)
-        return {
-            "held out": model.loss(held_out).item(),
-            "copied": model.loss(rows).item(),
-            "right": scores.gather(1, held_out[:, 5:6]).mean().item(),
-            "weights": _largest_share(matrices),
-            "change": _largest_share(
-                [weight - begun for weight, begun in zip(matrices, first, strict=True)]
-            ),
-        }
+    with by_itself(seed):
+        language = _language()
+        held_out, rest = language[::15], language[torch.arange(len(language)) % 15 != 0]
+        rows = rest[torch.randperm(len(rest))[:64]]
+        rows[:8, 5] = encode("is are").sum() - rows[:8, 5]  # the copyist's mistakes
+        model = GPT2(GPT2Config(len(WORDS), 8, n_embd=32, n_layer=1, n_head=2, dropout=dropout))
+        with torch.no_grad():  # so small a model starts sooner with these
+            for weight in model.parameters():
+                weight.mul_(5 if weight.ndim == 2 else 1)
+        matrices = [weight for weight in model.h.parameters() if weight.ndim == 2]
+        first = [weight.detach().clone() for weight in matrices]
+        optimizer = make_optimizer(model, lr=rate, weight_decay=decay)
+        for _ in range(steps):
+            train_step(model.loss, optimizer, [rows], lr=rate)
+        model.eval()
+        with torch.no_grad():
+            scores = model(held_out[:, :5])[:, -1].softmax(dim=-1)
+            return {
+                "held out": model.loss(held_out).item(),
+                "copied": model.loss(rows).item(),
+                "right": scores.gather(1, held_out[:, 5:6]).mean().item(),
+                "weights": _largest_share(matrices),
+                "change": _largest_share(
+                    [weight - begun for weight, begun in zip(matrices, first, strict=True)]
+                ),
+            }
 
 
 def _largest_share(matrices: Sequence[Tensor]) -> float:

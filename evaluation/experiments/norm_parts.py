@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer_layers import GPT2, GPT2Config, LayerNorm, RMSNorm
 from transformer_training.toy_language import VERBS, WORDS, draw, share_right
-from transformer_training.toy_language.model import N_POSITIONS
+from transformer_training.toy_language.model import N_POSITIONS, by_itself
 
 SOURCES = (
     "src/transformer_training/toy_language/*.py",
@@ -62,13 +62,11 @@ def trained(norm: str, rate: float, seed: int = 0) -> GPT2:
     Returns:
         The model in float64, in evaluation mode.
     """
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        torch.manual_seed(seed)
+    with by_itself(seed):
         model = GPT2(GPT2Config(len(WORDS), N_POSITIONS, WIDTH, n_layer=1, n_head=1, dropout=0.0))
         block = model.h[0]
         # Its fields are LayerNorms, and any module may stand there.
         block.ln_1, block.ln_2, model.ln_f = (NORMS[norm](WIDTH) for _ in range(3))  # type: ignore[assignment]  # other norms than GPT-2 has
-        model = model.double()
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.ndim == 2:

@@ -15,7 +15,7 @@ from transformer_layers import GPT2, GPT2Config
 from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.models.gpt2.block import GPT2Block
 from transformer_training.toy_language import VERBS, WORDS, draw, share_right
-from transformer_training.toy_language.model import N_POSITIONS
+from transformer_training.toy_language.model import N_POSITIONS, by_itself
 
 SOURCES = (
     "src/transformer_training/toy_language/*.py",
@@ -68,10 +68,10 @@ def trained(order: str, rate: float, seed: int, warm_up: int = 0) -> tuple[GPT2,
         warm_up: Updates in which the rate grows to `rate`.
 
     Returns:
-        The model, in evaluation mode, and the loss of each update, on texts not yet learned from.
+        The model, in evaluation mode, trained in float64 and then of torch's default dtype; and
+        the loss of each update, on texts not yet learned from.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with by_itself(seed) as dtype:
         model = GPT2(GPT2Config(len(WORDS), N_POSITIONS, 32, n_layer=4, n_head=2, dropout=0.0))
         for block in model.h:
             block.__class__ = BLOCKS[order]
@@ -88,7 +88,8 @@ def trained(order: str, rate: float, seed: int, warm_up: int = 0) -> tuple[GPT2,
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-    return model.eval(), losses
+        model = model.eval().to(dtype)
+    return model, losses
 
 
 def measure() -> dict[str, Any]:

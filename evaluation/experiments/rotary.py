@@ -19,6 +19,7 @@ from transformer_layers.attention.causal import causal_attention
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.models.gpt2.attention import CausalSelfAttention
 from transformer_training.toy_language import VERBS, WORDS, draw, encode, kind
+from transformer_training.toy_language.model import by_itself
 
 SOURCES = (
     "src/transformer_training/toy_language/*.py",
@@ -94,10 +95,9 @@ def trained(arm: str, seed: int = 0) -> GPT2:
     Returns:
         The model in float64, in evaluation mode.
     """
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        torch.manual_seed(seed)
+    with by_itself(seed):
         config = GPT2Config(len(WORDS), PLACES, WIDTH, n_layer=1, n_head=1, dropout=0.0)
-        model = GPT2(config).double()
+        model = GPT2(config)
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.ndim == 2:
