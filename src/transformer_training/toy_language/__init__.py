@@ -5,6 +5,7 @@ One block with one head learns which verb a sentence has. Take a part out of it 
 a second block.
 """
 
+from transformer_training.kept import kept
 from transformer_training.toy_language.ablations import ABLATIONS
 from transformer_training.toy_language.language import (
     NOUNS,
@@ -17,7 +18,8 @@ from transformer_training.toy_language.language import (
     kind,
     kinds,
 )
-from transformer_training.toy_language.model import share_right, trained_model
+from transformer_training.toy_language.model import share_right
+from transformer_training.toy_language.model import trained_model as _train
 
 __all__ = [
     "ABLATIONS",
@@ -33,3 +35,5 @@ __all__ = [
     "share_right",
     "trained_model",
 ]
+
+trained_model = kept(steps=0)(_train)

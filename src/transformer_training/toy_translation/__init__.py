@@ -5,6 +5,7 @@ Their German has another order and more agreement. Take a part out of the Transf
 trained (`ABLATIONS`), and it fails.
 """
 
+from transformer_training.kept import kept
 from transformer_training.toy_translation.ablations import ABLATIONS
 from transformer_training.toy_translation.language import (
     END,
@@ -25,9 +26,9 @@ from transformer_training.toy_translation.language import (
 from transformer_training.toy_translation.model import (
     attention_to_source,
     share_exact,
-    trained_translator,
     translated,
 )
+from transformer_training.toy_translation.model import trained_translator as _train
 
 __all__ = [
     "ABLATIONS",
@@ -50,3 +51,5 @@ __all__ = [
     "translated",
     "translation",
 ]
+
+trained_translator = kept(steps=0, checkpoints=1)(_train)
