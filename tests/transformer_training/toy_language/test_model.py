@@ -1,10 +1,5 @@
 """The model is the same wherever it is trained, leaves torch as it was, and learns."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -41,22 +36,6 @@ def test_the_model_is_the_same_on_pages_of_another_dtype(float64):
     assert wide.wte.weight.dtype == torch.float64
     torch.set_default_dtype(torch.float32)
     assert same(wide.float(), trained_model(steps=5))
-
-
-def test_the_model_is_the_same_with_the_kernels_of_another_processor(float64, tmp_path: Path):
-    program = """
-import sys, torch
-from transformer_training.toy_language import trained_model
-torch.set_default_dtype(torch.float64)
-torch.save(trained_model().state_dict(), sys.argv[1])
-"""
-    kernels = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "SSE4_2"}
-    file = tmp_path / "weights.pt"
-    command = [sys.executable, "-c", program, str(file)]
-    subprocess.run(command, env={**os.environ, **kernels}, check=True)
-    there, here = torch.load(file), trained_model().state_dict()
-    for name in here:
-        torch.testing.assert_close(there[name], here[name], rtol=0, atol=1e-4)
 
 
 def test_torch_is_left_as_it_was():

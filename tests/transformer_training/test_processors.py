@@ -1,0 +1,93 @@
+"""Draws and small models are the same with the kernels of processors with and without vectors."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+import torch
+from torch import Tensor
+
+Results: TypeAlias = dict[str, dict[str, Tensor]]
+
+PROGRAM = """
+import sys
+import torch
+from transformer_training import agreement, toy_language, toy_translation
+
+torch.set_default_dtype(torch.float64)
+
+def drawn(draw):
+    torch.manual_seed(0)
+    return torch.cat([draw(size).flatten() for size in ((5,), (16,), (33, 7), (1000,))])
+
+torch.manual_seed(0)
+kernels = torch.backends.cpu.get_cpu_capability()
+torch.save({
+    "draws": {
+        "randn": drawn(torch.randn),
+        "normal_": drawn(lambda size: torch.empty(size).normal_(0.0, 0.02)),
+        "rand": drawn(torch.rand),
+        "bernoulli_": drawn(lambda size: torch.empty(size).bernoulli_(0.3)),
+        "dropout": drawn(lambda size: torch.nn.functional.dropout(torch.ones(size), 0.3)),
+        "randint": drawn(lambda size: torch.randint(1000, size)),
+        "randperm": drawn(lambda size: torch.randperm(size[0])),
+        "multinomial": drawn(lambda size: torch.multinomial(torch.ones(9) / 9, 4)),
+    },
+    "uniform": {
+        "uniform_": drawn(lambda size: torch.empty(size).uniform_(-0.3, 0.3)),
+    },
+    "agreement": agreement.trained_model().state_dict(),
+    "toy_language": toy_language.trained_model().state_dict(),
+    "toy_translation": toy_translation.trained_translator(steps=50).state_dict(),
+}, sys.argv[1])
+print(kernels)
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Results]:
+    """What is drawn and trained without vectors, and with those of AVX2."""
+    folder: Path = tmp_path_factory.mktemp("kernels")
+    kernels = {
+        "default": {"MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"},
+        "avx2": {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+    }
+    found: list[Any] = []
+    used = set()
+    for name, others in kernels.items():
+        file = folder / f"{name}.pt"
+        run = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(file)],
+            env={**os.environ, "ATEN_CPU_CAPABILITY": name, **others},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        used.add(run.stdout.strip())
+        found.append(torch.load(file))
+    if len(used) < 2:
+        pytest.skip(f"this processor has kernels of one kind only: {', '.join(used)}")
+    return found[0], found[1]
+
+
+def test_draws_of_float64_and_of_integers_are_the_same_bit_for_bit(results):
+    plain, vectors = results
+    for name, draw in plain["draws"].items():
+        assert torch.equal(draw, vectors["draws"][name]), name
+
+
+def test_uniform_numbers_of_a_range_differ_in_the_last_bit_at_most(results):
+    plain, vectors = results
+    last_bit = 0.3 * torch.finfo(torch.float64).eps
+    difference = (plain["uniform"]["uniform_"] - vectors["uniform"]["uniform_"]).abs().max()
+    assert difference <= last_bit
+
+
+@pytest.mark.parametrize("language", ["agreement", "toy_language", "toy_translation"])
+def test_trained_models_agree_to_five_decimals(results, language):
+    plain, vectors = (each[language] for each in results)
+    worst = {name: (plain[name] - vectors[name]).abs().max().item() for name in plain}
+    assert max(worst.values()) < 1e-5, worst
