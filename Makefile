@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -91,9 +91,6 @@ experiments: $(VENV)/installed ## run the chapters' long experiments; writes eva
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m evaluation.benchmarks
-
-held-out: $(VENV)/installed ## print which held-out wrong versions `check` catches
-	$(BIN)/python -m evaluation.held_out
 
 held-out-sizes: $(VENV)/installed ## hold the models against their references at sizes that no test names
 	$(BIN)/python -m evaluation.held_out_sizes
