@@ -24,6 +24,7 @@ FRAMES = """
     inside: left >= 0 && right <= innerWidth,
     names: cells("tbody th, tfoot th").every(seen),
     last: cells("tr > :last-child").every(seen),
+    narrowest: Math.min(...cells("thead th").map((cell) => cell.getBoundingClientRect().width)),
     room: width - frame.querySelector("tbody th").getBoundingClientRect().width,
   };
 })
@@ -85,6 +86,7 @@ def test_tables_show_their_names_and_their_last_check(seen, width):
             assert frame["last"], name
             assert frame["room"] > 170, name  # a fold has margins of its own
             assert not (frame["scrolls"] and width > 1000), name
+            assert frame["narrowest"] >= 24 or width > 1000, name  # of a finger: WCAG 2.2, 2.5.8
 
 
 @pytest.mark.parametrize("head", HEADS)

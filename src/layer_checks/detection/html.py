@@ -118,25 +118,31 @@ _STYLE = """
   padding-left: 1.6rem;
   text-indent: -1.6rem;
 }
-.detection-table.many table :is(th, td) { min-width: .85rem; padding-inline: 0; font-size: .72rem; }
-.detection-table.most table :is(th, td) {
-  font-size: .66rem;
-  line-height: 1;
-  min-width: .5rem;
-  white-space: normal;
-  word-break: break-all;
-}
-.detection-table.most thead th::before { white-space: nowrap; }
-.detection-table.most table :is(th:first-child, td:first-child) {
-  font-size: .72rem;
-  line-height: 1.2;
-  max-width: 9rem;
-  min-width: 9rem;
-  word-break: normal;
+@media print, (width > 600px) {
+  .detection-table.many table :is(th, td) {
+    font-size: .72rem;
+    min-width: .85rem;
+    padding-inline: 0;
+  }
+  .detection-table.most table :is(th, td) {
+    font-size: .66rem;
+    line-height: 1;
+    min-width: .5rem;
+    white-space: normal;
+    word-break: break-all;
+  }
+  .detection-table.most thead th::before { white-space: nowrap; }
+  .detection-table.most table :is(th:first-child, td:first-child) {
+    font-size: .72rem;
+    line-height: 1.2;
+    max-width: 9rem;
+    min-width: 9rem;
+    word-break: normal;
+  }
 }
 @media (max-width: 600px) {
   .detection-table table { font-size: .75rem; }
-  .detection-table table :is(th, td) { min-width: 1.15rem; padding: .2rem .05rem; }
+  .detection-table table :is(th, td) { min-width: 1.5rem; padding: .2rem .05rem; }
   .detection-table table :is(th:first-child, td:first-child) {
     max-width: 7.25rem;
     min-width: 7.25rem;
@@ -181,7 +187,8 @@ def as_html(
     )
     totals = "".join(f"<td>{sum(column)}</td>" for column in zip(*caught, strict=True))
     columns = "".join('<col class="weak">' if each.weak else "<col>" for each in checks)
-    # As a page's column has room for; with the most, numbers stand a digit above the other.
+    # As a page's column has room for; with the most, numbers stand a digit above the other. On a
+    # phone, where tables scroll, columns are as wide as a finger needs.
     many = "".join(f" {name}" for name, least in _MANY.items() if len(checks) > least)
     return f"""<div class="detection-table{many}">
 <style>{" ".join(_STYLE.split())}</style>
