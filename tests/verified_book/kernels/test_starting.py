@@ -338,6 +338,7 @@ def test_what_builds_have_made_is_not_noted(tmp_path: Path):
     names = ("out", "doctrees", "outputs", "cache")
     out, doctrees, outputs, cache = (str(tmp_path / "link" / name) for name in names)
     app.srcdir, app.outdir, app.doctreedir = tmp_path / "link", out, doctrees
+    app.parallel = 1
     execution = SimpleNamespace(output_folder=outputs, execution_cache_path=cache)
     app.env = SimpleNamespace(mystnb_config=execution)
     kernels = build_module.Kernels(app)
