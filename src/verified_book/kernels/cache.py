@@ -5,6 +5,7 @@ digest of those, so that a fresh clone with an old cache, a changed file and a d
 """
 
 import shutil
+import weakref
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,13 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
     def __init__(self, app: Sphinx, path: str | Path) -> None:
         super().__init__(path)
         self.app = app
+
+    @property
+    def db(self) -> Any:
+        """The database of the cache, whose connection ends with this object."""
+        if self._db is None:
+            weakref.finalize(self, super().db.dispose)
+        return self._db
 
     def match_cache_notebook(self, nb: NotebookNode) -> NbCacheRecord:
         """Finds the outputs of a page; raises KeyError if it has to run."""
