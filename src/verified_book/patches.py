@@ -53,6 +53,7 @@ class Package:
 _RUN = "cells run in kernels of the build, and whatever happens ends their page only"
 _INLINE = "in inline mode a kernel that dies ends its page only"
 _PARALLEL = "a process that dies while it reads pages ends the build, which would wait for ever"
+_CHUNKS = "no reader works through the last pages while the others have nothing left"
 _ORDER = "what child processes print stands where it was printed"
 
 TABLE = (
@@ -105,6 +106,7 @@ TABLE = (
         (9, 0),
         {
             "sphinx.builders.ParallelTasks": _PARALLEL,
+            "sphinx.builders.make_chunks": _CHUNKS,
             "sphinx.util.parallel.ParallelTasks._args": _PARALLEL,
             "sphinx.util.parallel.ParallelTasks._join_one": _PARALLEL,
             "sphinx.util.parallel.ParallelTasks._precvs": _PARALLEL,

@@ -38,6 +38,7 @@ def prepare(app: Sphinx) -> None:
             **clients.of_build(kernels),
             "myst_nb.core.execute.cache.get_cache": partial(cache.BookCache, app),
             "sphinx.builders.ParallelTasks": parallel_tasks.WatchedTasks,
+            "sphinx.builders.make_chunks": parallel_tasks.shrinking_chunks,
         }
     )
 

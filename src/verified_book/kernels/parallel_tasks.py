@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from sphinx.errors import SphinxError
@@ -39,6 +40,29 @@ class ReaderDiedError(SphinxError):
     """A reader ended without its pages."""
 
     category = "Parallel build error"
+
+
+def shrinking_chunks(pages: Sequence[str], readers: int) -> list[Sequence[str]]:
+    """Pages by the readers that take them: many at first, few at the end.
+
+    Sphinx makes chunks of one size, so that one reader works through the last of them while the
+    others have nothing left. A page by itself would be fairest; but each chunk costs the time in
+    which the whole environment comes back.
+
+    Args:
+        pages: Their names.
+        readers: How many read at a time.
+
+    Examples:
+        >>> [len(chunk) for chunk in shrinking_chunks("abcdefghijklmnop", 2)]
+        [4, 3, 3, 2, 1, 1, 1, 1]
+    """
+    chunks, begun = [], 0
+    while begun < len(pages):
+        size = -(-(len(pages) - begun) // (2 * readers))
+        chunks.append(pages[begun : begun + size])
+        begun += size
+    return chunks
 
 
 class WatchedTasks(ParallelTasks):

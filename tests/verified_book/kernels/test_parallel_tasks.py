@@ -94,3 +94,13 @@ def test_readers_end_on_any_platform():
     assert status == 7
     assert len(pids) == 2
     wait_until(lambda: not any(map(lives, pids)), 60)
+
+
+@pytest.mark.parametrize(("pages", "readers"), [(1, 2), (2, 2), (91, 1), (91, 2), (91, 8)])
+def test_chunks_have_every_page_once_and_end_in_single_ones(pages, readers):
+    names = [f"page{i}" for i in range(pages)]
+    chunks = parallel_tasks.shrinking_chunks(names, readers)
+    assert [name for chunk in chunks for name in chunk] == names
+    sizes = [len(chunk) for chunk in chunks]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-readers:] == [1] * min(pages, readers)
