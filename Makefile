@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants mutants-generic seeds fuzz draws ablations experiments benchmark held-out held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations experiments benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -74,12 +74,10 @@ wheels: $(VENV)/installed ## build both distributions and try each by itself (ne
 	@echo "== Building the wheels, and trying each in an empty environment"
 	$(BIN)/python -m tools.wheels $(if $(filter newest,$(VERSIONS)),--newest)
 
-mutants: $(VENV)/installed ## print which check and which test notices which wrong version
+mutants: $(VENV)/installed ## print which check notices which wrong version, and which mutants of the layers no test notices; hours (NAMES="transformer_layers.norms.*")
 	$(BIN)/python -m layer_checks
-	$(BIN)/python -m evaluation.mutation
-
-mutants-generic: $(VENV)/installed ## print which generic mutants of the layers no test notices; hours
-	$(BIN)/python -m evaluation.mutation --generic
+	$(BIN)/mutmut run $(NAMES)
+	$(BIN)/mutmut results
 
 seeds: $(VENV)/installed ## hold the checks against the right layers with 200 seeds
 	SEEDS=200 $(BIN)/python -m pytest --numprocesses 2 tests/layer_checks/test_wrong_versions.py -k "never_flagged or derive_from_is_right"
@@ -98,9 +96,6 @@ experiments: $(VENV)/installed ## run the chapters' long experiments; writes eva
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m evaluation.benchmarks
-
-held-out: $(VENV)/installed ## print which held-out wrong versions `check` catches
-	$(BIN)/python -m evaluation.held_out
 
 held-out-sizes: $(VENV)/installed ## hold the models against their references at sizes that no test names
 	$(BIN)/python -m evaluation.held_out_sizes
@@ -133,4 +128,4 @@ hooks: $(VENV)/installed ## hold every commit to what `make check` says, before 
 	$(BIN)/pre-commit install
 
 clean: ## remove everything that was built
-	rm -rf book/_build book/conf.py .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf book/_build book/conf.py .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage mutants

@@ -6,7 +6,7 @@ import pytest
 
 from tools.site_report.axe import CONTRAST, violations
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("site in use")
 
 # One of each kind. What axe-core finds on all of them is found in the nightly run; that text stands
 # out on the others, test_pages.py asks in both themes.

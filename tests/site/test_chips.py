@@ -12,7 +12,7 @@ from tests.site.conftest import DESKTOP, NARROW
 from tests.verified_book.books import FRONT_MATTER, sphinx_build
 from tools.site_report.axe import violations
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("site in use")
 
 CONF = """\
 extensions = ["myst_nb", "verified_book.claims", "book_site.chips"]

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("site in use")
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ from transformer_layers.generation.beam_search import beam_search
 from transformer_layers.tokenizers.byte_pairs import train
 from transformer_training.toy_language import encode, trained_model
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("site in use")
 
 SHARED = ROOT / "src" / "book_site" / "interactive" / "static" / "book_site_interactive.js"
 OWN = ROOT / "book" / "_static" / "interactive"

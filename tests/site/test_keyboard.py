@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("site in use")
 
 CHAPTER = "normalization/dropout.html"
 PROOFS = "proofs/dropout.html"

@@ -5,7 +5,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("site in use")
 
 
 def addresses(soup, selector, attribute):

@@ -4,7 +4,7 @@ import pytest
 
 from tests.site.screens import resize
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("site in use")
 
 # Scrolled to its end, a frame shows the names at its left and the last check at its right.
 FRAMES = """

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from layer_checks.kit.candidates import randomized
-from layer_checks.kit.definitions import Candidate, Layer, in_words
+from layer_checks.kit.definitions import Candidate, Layer, WrongVersion, in_words
 
 # Calls the right layer in a way of its own. It is given the call, its arguments, and the wrong
 # version, which may hold something.
@@ -71,6 +71,18 @@ def mistake(
         return make
 
     return declared
+
+
+def probe_for(version: WrongVersion) -> str:
+    """The name of the probe that a generic wrong version is for.
+
+    Args:
+        version: A wrong version that any layer can be.
+
+    Raises:
+        KeyError: If it is a layer's own.
+    """
+    return _MISTAKES[version.name].probe
 
 
 def called(call: Call) -> Make:

@@ -1,5 +1,6 @@
 """What an output says only once: known kinds of it, and what two runs show to move."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -48,7 +49,8 @@ _MANY_PAIRS = 100_000
 
 def folders(source: str | Path) -> tuple[str, ...]:
     """The folders whose names only this machine has, the inner ones first: of a book and others."""
-    found = [Path(source), Path(sys.prefix), Path(sys.base_prefix), Path("~").expanduser()]
+    home = os.path.expanduser("~")  # itself where the user has none, as in some containers
+    found = [Path(source), Path(sys.prefix), Path(sys.base_prefix), Path(home)]
     names = {str(name) for path in found for name in (path, path.resolve()) if len(path.parts) > 1}
     return tuple(sorted(names, key=lambda name: (-len(name), name)))
 

@@ -5,12 +5,14 @@ digest of those, so that a fresh clone with an old cache, a changed file and a d
 """
 
 import shutil
+import weakref
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from jupyter_cache.base import CacheBundleIn
-from jupyter_cache.cache.db import NbCacheRecord
+from jupyter_cache.cache.db import NbCacheRecord, create_db
 from jupyter_cache.cache.main import JupyterCacheBase
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
@@ -32,6 +34,13 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
     def __init__(self, app: Sphinx, path: str | Path) -> None:
         super().__init__(path)
         self.app = app
+
+    @cached_property
+    def db(self) -> Any:
+        """The database of the cache, whose connection ends with this object."""
+        engine = create_db(self.path)
+        weakref.finalize(self, engine.dispose)
+        return engine
 
     def match_cache_notebook(self, nb: NotebookNode) -> NbCacheRecord:
         """Finds the outputs of a page; raises KeyError if it has to run."""

@@ -1,16 +1,18 @@
 """Starts a kernel of a build: on sockets of its own, forked where it can be."""
 
+import os
 import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from jupyter_client.kernelspec import KernelSpec, NoSuchKernel
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from jupyter_core.paths import jupyter_path
 from sphinx.util import logging
-from traitlets import Dict, Instance, Unicode
+from traitlets import Dict, Instance, Unicode, default
 
 from verified_book.kernels.preloaded import (
     ForkServer,
@@ -27,6 +29,19 @@ class KernelStartError(Exception):
     """A kernel that did not start; the message is for the author of the page."""
 
 
+class InstalledKernels(KernelSpecManager):
+    """Looks for kernels where Jupyter does, and makes no folder for it.
+
+    Jupyter's own asks IPython for its folder, which makes one, and warns on stderr where the home
+    folder cannot be written.
+    """
+
+    @default("kernel_dirs")
+    def _places(self) -> list[str]:
+        ipython = os.path.expanduser(os.environ.get("IPYTHONDIR", "~/.ipython"))
+        return [*jupyter_path("kernels"), os.path.join(ipython, "kernels")]
+
+
 class BookKernelManager(AsyncKernelManager):
     """A kernel in the runtime directory of the process that runs it.
 
@@ -41,6 +56,10 @@ class BookKernelManager(AsyncKernelManager):
     page = Unicode()
     environment = Dict()
     _pid: int | None = None
+
+    @default("kernel_spec_manager")
+    def _installed_kernels(self) -> KernelSpecManager:
+        return InstalledKernels(parent=self)
 
     async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]  # an attribute there
         """Starts the kernel: forked if it can be, or else as ever."""

@@ -1,9 +1,11 @@
 """What differs from run to run is named, and masked after two runs."""
 
+import os
 import random
 import sys
 from datetime import date
 from difflib import SequenceMatcher
+from typing import NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -91,6 +93,21 @@ def test_a_book_below_the_home_is_masked_whole(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", "/home/me")
     names = folders("/home/me/book")
     assert without_places("/home/me/book/data /home/me/book-b", names) == ".../data .../book-b"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks the list of users")
+def test_a_user_without_a_home_has_none_that_is_masked(monkeypatch: pytest.MonkeyPatch):
+    """As in a container that is begun with the number of a user whom it does not know."""
+    import pwd
+
+    def unknown(number: int) -> NoReturn:
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(sys, "prefix", "/opt/python")
+    monkeypatch.setattr(sys, "base_prefix", "/opt/python")
+    assert set(folders("/srv/book")) == {"/srv/book", "/opt/python"}
 
 
 def test_where_there_is_no_folder_nothing_is_masked():

@@ -59,8 +59,10 @@ CASES = {
         ("w", "b.txt"),
         ("w", "d.txt"),
     ],
-    "import sqlite3; sqlite3.connect('s.db'); sqlite3.connect(':memory:')": [("rw", "s.db")],
-    "import sqlite3; sqlite3.connect('file:s.db?mode=ro', uri=True)": [("rw", "s.db")],
+    "import sqlite3; sqlite3.connect('s.db').close(); sqlite3.connect(':memory:').close()": [
+        ("rw", "s.db")
+    ],
+    "import sqlite3; sqlite3.connect('file:s.db?mode=ro', uri=True).close()": [("rw", "s.db")],
     "os.replace('a.csv', 'n'); os.remove('b.txt'); os.truncate('d.txt', 0)": [
         ("w", "n"),
         ("w", "b.txt"),

@@ -212,6 +212,16 @@ def test_outputs_are_served_while_nothing_has_changed(cache: BookCache):
     assert not is_served(cache)
 
 
+def test_the_database_is_closed_when_a_page_is_done_with_it(tmp_path: Path):
+    """Python 3.13 warns of one that is not."""
+    page = BookCache(app_for(tmp_path, "page"), tmp_path / "cache")
+    assert not is_served(page)
+    connections = page.db.pool
+    assert connections.checkedin() == 1
+    del page
+    assert connections.checkedin() == 0
+
+
 def test_the_same_code_in_another_folder_has_other_files(cache: BookCache):
     assert is_served(cache, "sub/other")
     assert not is_served(cache, "index")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from matplotlib.font_manager import FontManager
 from nbformat.v4 import new_notebook
@@ -171,6 +171,18 @@ def test_a_home_folder_that_cannot_be_written(tmp_path: Path, home: str):
     assert book.output().split("\n")[:3:2] == ["[]", "True"]
     assert {path.name for path in tmp_path.iterdir()} >= {"file", "book"}
     assert not (tmp_path / "missing").exists()
+    assert "not a writable location" not in build.log
+
+
+def test_looking_for_kernels_makes_no_folder_in_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("IPYTHONDIR", raising=False)
+    assert managers.InstalledKernels().kernel_dirs == KernelSpecManager().kernel_dirs
+    (tmp_path / ".ipython").rmdir()  # Jupyter's has made it
+    assert "python3" in managers.InstalledKernels().find_kernel_specs()
+    assert not (tmp_path / ".ipython").exists()
 
 
 @pytest.mark.parametrize(
@@ -338,6 +350,7 @@ def test_what_builds_have_made_is_not_noted(tmp_path: Path):
     names = ("out", "doctrees", "outputs", "cache")
     out, doctrees, outputs, cache = (str(tmp_path / "link" / name) for name in names)
     app.srcdir, app.outdir, app.doctreedir = tmp_path / "link", out, doctrees
+    app.parallel = 1
     execution = SimpleNamespace(output_folder=outputs, execution_cache_path=cache)
     app.env = SimpleNamespace(mystnb_config=execution)
     kernels = build_module.Kernels(app)

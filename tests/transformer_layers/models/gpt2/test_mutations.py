@@ -316,7 +316,7 @@ def table(outcomes):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("number", [2000, pytest.param(10_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("number", [500, pytest.param(10_000, marks=pytest.mark.nightly)])
 def test_every_damaged_checkpoint_is_refused_or_read_as_what_it_holds(tmp_path, number):
     folders = whole_checkpoints(tmp_path)
     originals = [{path.name: path.read_bytes() for path in each.iterdir()} for each in folders]

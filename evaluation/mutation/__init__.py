@@ -1,1 +1,0 @@
-"""The tests of the layers, held against known wrong versions and against generic mutants."""
