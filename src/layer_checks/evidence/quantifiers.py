@@ -78,7 +78,8 @@ def over_seeds(
     needed = len(runs) if at_least is None else at_least
     if not 1 <= needed <= len(runs):
         raise ValueError(f"at_least must be from 1 to {len(runs)}, got {at_least}")
-    found, failed = [], []
+    found: list[Evidence] = []
+    failed: list[tuple[int, AssertionError]] = []
     for place, run in enumerate(runs):
         try:
             found.append(check(run))
