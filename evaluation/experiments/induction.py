@@ -14,14 +14,25 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
-from transformer_layers import GPT2, GPT2Config, attention_weights, causal_mask
+from transformer_layers import GPT2, attention_weights, causal_mask
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.models.gpt2.block import GPT2Block
+from transformer_training.lists import (
+    LENGTH,
+    N_HEADS,
+    STEPS,
+    WIDTH,
+    came_before,
+    list_model,
+    lists,
+    loss_of_returns,
+)
 from transformer_training.toy_language import WORDS, kind
 
 SOURCES = (
+    "src/transformer_training/lists.py",
+    "src/transformer_training/toy_language/model.py",
     "src/transformer_training/toy_language/language.py",
     "src/transformer_layers/models/gpt2/model.py",
     "src/transformer_layers/models/gpt2/block.py",
@@ -30,10 +41,6 @@ SOURCES = (
     "src/transformer_layers/attention/definition.py",
 )
 SEEDS = 10
-STEPS = 400
-LENGTH = 32
-N_HEADS = 4
-WIDTH = 32
 GUESS = math.log(len(WORDS) - 1)
 """The loss of a guess among all words but the full stop, in nats."""
 
@@ -43,29 +50,11 @@ def blocks_of(model: GPT2) -> list[GPT2Block]:
     return list(model.h)  # type: ignore[arg-type]  # a list of modules forgets which
 
 
-def lists(n: int) -> Int[Tensor, "n seq"]:
-    """Texts of 32 words: a list of 6 to 16 different words, over and over."""
-    period = torch.randint(6, 17, (n, 1))
-    drawn = torch.rand(n, len(WORDS) - 1).argsort(dim=-1)
-    return drawn.gather(1, torch.arange(LENGTH) % period)
-
-
-def came_before(ids: Int[Tensor, "n seq"]) -> Bool[Tensor, "n seq seq"]:
-    """Which earlier places of a text hold the word of each place."""
-    return (ids[:, :, None] == ids[:, None, :]).tril(-1)
-
-
 def after_the_same(ids: Int[Tensor, "n seq"]) -> Bool[Tensor, "n seq seq"]:
     """The places right after those."""
     moved = came_before(ids).roll(1, -1)
     moved[..., 0] = False
     return moved
-
-
-def loss_of_returns(ids: Int[Tensor, "n seq"], model: GPT2) -> Float[Tensor, ""]:
-    """The mean loss after words that came before: what follows the others, none can know."""
-    losses = cross_entropy(model(ids)[:, :-1].mT, ids[:, 1:], reduction="none")
-    return losses[came_before(ids).any(-1)[:, :-1]].mean()
 
 
 def maps(model: GPT2, ids: Int[Tensor, "n seq"]) -> list[tuple[Tensor, Tensor]]:
@@ -121,25 +110,13 @@ def trained(blocks: int = 2, seed: int = 0, steps: int = STEPS) -> tuple[GPT2, l
         The model, in evaluation mode; and for every tenth update its number, the loss on lists not
         yet read, and the `scores` on 32 other ones.
     """
-    with alone(seed):
-        sizes = GPT2Config(len(WORDS), LENGTH, WIDTH, blocks, N_HEADS, dropout=0.0)
-        model = GPT2(sizes)
-        with torch.no_grad():
-            for name, weight in model.named_parameters():
-                if weight.ndim == 2 and name != "wpe.weight":
-                    weight.mul_(5)  # so small a model starts sooner with larger weights
-        optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.0, fused=True)
-        others, curve = lists(32), []
-        for step in range(steps):
-            optimizer.param_groups[0]["lr"] = 5e-3 * min(1.0, (step + 1) / 50)
-            loss = loss_of_returns(lists(16), model)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            if step % 10 == 0:
-                curve.append([step, loss.item(), *scores(model, others)])
-    return model.eval().requires_grad_(False), curve
+    curve: list[list[float]] = []
+
+    def watch(step: int, loss: float, model: GPT2, others: Int[Tensor, "n seq"]) -> None:
+        if step % 10 == 0:
+            curve.append([step, loss, *scores(model, others)])
+
+    return list_model(blocks, seed, steps, watch=watch), curve
 
 
 def facts_right(model: GPT2) -> float:

@@ -4,7 +4,14 @@ from layer_checks.detection.table import DetectionTable, detection_table
 from layer_checks.diagnosis.report import Report, check
 from layer_checks.evidence.evidence import Evidence, different, equivalent, holds, raises
 from layer_checks.evidence.gradients import same_gradients
-from layer_checks.evidence.quantifiers import counted, every_half, over_all, over_draws, over_search
+from layer_checks.evidence.quantifiers import (
+    counted,
+    every_half,
+    over_all,
+    over_draws,
+    over_search,
+    over_seeds,
+)
 from layer_checks.kit.definitions import WrongVersion
 from layer_checks.kit.weight_maps import to_ours, to_theirs
 from layer_checks.registry import wrong_version, wrong_versions
@@ -27,6 +34,7 @@ __all__ = [
     "over_all",
     "over_draws",
     "over_search",
+    "over_seeds",
     "raises",
     "same_gradients",
     "to_ours",

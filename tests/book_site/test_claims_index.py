@@ -11,6 +11,8 @@ from book_site.claims_index.rows import first_sentence
 from tests.verified_book.books import Build, sphinx_build
 from tests.verified_book.claims.test_listing import CONF, PAGES, words
 
+pytestmark = pytest.mark.xdist_group("claims index")  # one process builds the pages
+
 
 def test_the_form_offers_what_differs_with_its_number():
     options = {"a": 'words & "more"', "b": "other words", "c": "of no claim"}

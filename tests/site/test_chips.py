@@ -121,14 +121,14 @@ def test_one_popup_shows_at_a_time(page):
     assert page.locator("claim-popup").count() == 3  # A1 has two chips of one popup
 
 
-def test_a_chip_that_denies_shows_what_is_so_before_what_is_believed(page):
+def test_a_chip_that_denies_shows_what_is_so_and_its_evidence_before_what_is_believed(page):
     chips(page).nth(3).hover()
     shown = popups(page)
     expect(shown).to_have_count(1)
     said = " ".join(shown.inner_text().split())
     assert said.startswith("✓ holds") or said.startswith("holds"), said
     assert "fails" not in said.split("claim A2")[0]
-    assert said.index("In fact") < said.index("The post")
+    assert said.index("In fact") < said.index("only what was stated") < said.index("The post")
 
 
 def test_the_keyboard_reaches_a_chip_and_escape_closes_its_popup(page):

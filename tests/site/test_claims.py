@@ -43,7 +43,7 @@ def test_no_claim_vanishes(published):
 def test_list_has_its_form(html, published):
     config = yaml.safe_load((ROOT / "book" / "_config.yml").read_text(encoding="utf-8"))
     number = {"type": ["integer", "null"], "minimum": 1}
-    strength = closed(kind={"enum": list(STRENGTHS)}, number=number)
+    strength = closed(kind={"enum": list(STRENGTHS)}, number=number, held=number)
     evidence = closed(
         part={"enum": list(PARTS)},
         label=TEXT,

@@ -62,7 +62,7 @@ PAGES = {
     "accumulation": "gpt2/training.html",
     "activations": "feed_forward/activations.html",
     "hidden_features": "feed_forward/feed_forward.html",
-    "encoder_layer": "transformers/encoder_layer.html",
+    "encoder_layer": "proofs/encoder_layer.html",
     "ladder": "gpt2/loading_weights.html",
     "norm_placement": "transformers/norm_placement.html",
     "penalties": "normalization/penalties.html",

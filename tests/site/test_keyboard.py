@@ -16,7 +16,9 @@ FOCUSED = """async () => {
   const one = document.activeElement;
   if (!one || one === document.body) return null;
   const stops = [...document.querySelectorAll("a, button, input, select, summary, [tabindex]")];
-  const box = one.getBoundingClientRect();
+  // What opens a line of the sidebar has no height of its own: its arrow stands beside the line.
+  const boxes = [one, ...one.children].map((each) => each.getBoundingClientRect());
+  const box = boxes.find((each) => each.width > 0 && each.height > 0) ?? boxes[0];
   const style = getComputedStyle(one);
   const labels = [...(one.labels ?? [])].map((label) => label.textContent);
   const name = one.getAttribute("aria-label") || labels.join(" ") || one.textContent.trim() ||

@@ -80,6 +80,7 @@ def test_compiles_as_one_graph_whatever_the_size(case, training):
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")  # torch's own
 @pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
+@pytest.mark.nightly
 def test_compiles_to_machine_code():
     import torch._inductor.config
 

@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
+pytestmark = pytest.mark.xdist_group("kinds of kernels")  # models are trained once with each
+
 Results: TypeAlias = dict[str, dict[str, Tensor]]
 
 PROGRAM = """

@@ -310,7 +310,7 @@ def test_the_index_says_what_is_true_instead_of_what_fails(build: Build, kind: s
 
 def test_the_list_of_claims_is_published_as_json(build: Build):
     python = ".".join(map(str, sys.version_info[:3]))
-    one_input = {"kind": "input", "number": None}
+    one_input = {"kind": "input", "number": None, "held": None}
     claims = {item["id"]: item for item in build.claims}
     assert [item["number"] for item in build.claims] == list(range(1, 11))
     assert claims["Imd"] == {

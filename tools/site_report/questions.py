@@ -40,7 +40,7 @@ QUESTIONS = {
     "decoupled weight decay": "proofs/penalties.html#weight-decay",
     "AdamW": "normalization/penalties.html#weight-decay",
     "lasso": "normalization/penalties.html#l1-and-l2",
-    "encoder layer": "transformers/encoder_layer.html",
+    "encoder layer": "proofs/encoder_layer.html",
     "loss shifted": "reference/published_bugs.html#a-loss-for-repeating-the-input",
     "tanh gelu": api("layers", "gelu_tanh"),
     "nanoGPT gelu bug": "index.html#a-bug-that-a-famous-work-shipped",

@@ -19,7 +19,8 @@ BOOK = Path("book")
 EXCEPTIONS = "held_otherwise.yml"
 # A number is a word of its own: GPT-2, float16 and L1 are names.
 _NUMBER = re.compile(r"(?<![\w.-])\d|(?<=\s[-\u2212+])\d")
-_ALWAYS = re.compile(r"\b(all|never|only|any|always|cannot)\b", re.IGNORECASE)
+# So is an all-reduce.
+_ALWAYS = re.compile(r"\b(all|never|only|any|always|cannot)\b(?!-)", re.IGNORECASE)
 
 
 def why(sentence: Sentence) -> str:

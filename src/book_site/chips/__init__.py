@@ -49,15 +49,16 @@ class AddPopups(SphinxPostTransform):
         to = (docname, claim.page, claim.anchor)
         link = make_refnode(self.app.builder, *to, nodes.inline("", claim.title))
         sentences = said(claim, docname)
+        believed = sentences[:0]
         sign = verdict(claim)
-        if denied:  # the sentence before the chip is what is so; what is believed comes behind it
-            sentences = sentences[1:] + sentences[:1]
+        if denied:  # what is so, as the sentence before the chip says, with its evidence; then
+            sentences, believed = sentences[1:], sentences[:1]  # what is believed
             sign = nodes.inline("", STATES["holds"], classes=["claim-verdict", "claim-holds"])
         head = nodes.paragraph("", "", sign, nodes.Text(" "), link)
         more = copied(claim.condition_nodes, docname)
         more["ids"] = [name]
         more += in_words(lines(claim)[0], classes=["claim-evidence"])
-        return claim_popup("", head, *sentences, more)
+        return claim_popup("", head, *sentences, more, *believed)
 
 
 def open_popup(self: HTML5Translator, node: claim_popup) -> None:

@@ -24,6 +24,11 @@ MENDED = (
         ),
         "",
     ),
+    # The theme: what opens a line of the first sidebar has no name.
+    (
+        re.compile(r'<summary>(?=<span class="toctree-toggle")'),
+        '<summary aria-label="Pages of this line">',
+    ),
     # A cell without text heads nothing.
     (re.compile(r"<th\b[^>]*>\s*(?:<p>\s*</p>\s*)?</th>"), "<td></td>"),
 )
@@ -55,6 +60,8 @@ def mend(page: str) -> str:
         '<td></td>'
         >>> mend('<summary>to <a href="#b">b</a></summary>')
         '<summary>to b</summary>'
+        >>> mend('<summary><span class="toctree-toggle"></span></summary>')
+        '<summary aria-label="Pages of this line"><span class="toctree-toggle"></span></summary>'
     """
     for written, instead in MENDED:
         page = written.sub(instead, page)

@@ -26,16 +26,19 @@ class Evidence:
         error: The largest difference, None where nothing was measured.
         tolerance: The difference that was allowed there; for "different", the least one asked for.
         text: One line that says so.
-        strength: How much was tried: "input" (one input), "draws", "search", "all" or "count".
+        strength: How much was tried: "input" (one input), "draws", "seeds", "search", "all" or
+            "count".
         tried: How many inputs, where more than one was tried.
+        held: In how many of them it held, where it need not hold in each: of seeds.
     """
 
     kind: Literal["equal", "different", "raises", "holds"]
     error: float | None
     tolerance: float | None
     text: str
-    strength: Literal["input", "draws", "search", "all", "count"] = "input"
+    strength: Literal["input", "draws", "seeds", "search", "all", "count"] = "input"
     tried: int | None = None
+    held: int | None = None
 
     @property
     def pattern(self) -> str:
@@ -52,12 +55,13 @@ class Evidence:
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, str], dict[str, object]]:
         """Shows the text, and hands the numbers to whatever renders the notebook."""
+        held = {} if self.held is None else {"held": self.held}
         numbers = {
             "kind": self.kind,
             "error": _finite(self.error),
             "tolerance": _finite(self.tolerance),
             "pattern": self.pattern,
-            "strength": {"kind": self.strength, "number": self.tried},
+            "strength": {"kind": self.strength, "number": self.tried, **held},
         }
         return {"text/plain": self.text}, {"evidence": numbers}
 

@@ -1,4 +1,4 @@
-"""Evidence over many inputs: random draws, every value of a kind, a search, a count.
+"""Evidence over many inputs: random draws, trained models, every value of a kind, a search.
 
 A check of one input tests a law there. These functions say how far it was tested, on the page too.
 """
@@ -48,6 +48,48 @@ def over_draws(check: Callable[[], Evidence], draws: int = 200, seed: int = 0) -
             except AssertionError as error:
                 raise AssertionError(f"in draw {draw} of {draws}: {error}") from error
     return _labeled(found, f"over {draws:,} draws", "draws", draws)
+
+
+def over_seeds(
+    check: Callable[[Any], Evidence], runs: Iterable[Any], at_least: int | None = None
+) -> Evidence:
+    """Runs a check on what training gave with each of several seeds, and counts where it holds.
+
+    Args:
+        check: A function of one run, as of one entry of a record, that returns evidence.
+        runs: What was measured with each seed. Two or more.
+        at_least: In how many runs it must hold; in each where it is not given.
+
+    Returns:
+        The weakest evidence of the runs in which it holds, with their number and that of all.
+
+    Raises:
+        AssertionError: If it holds in fewer; the message tells of the first that failed.
+        ValueError: If there are fewer than two runs, or `at_least` is not among their numbers.
+
+    Examples:
+        >>> from layer_checks import holds
+        >>> over_seeds(lambda share: holds(share > 0.9, "right"), [0.95, 1.0, 0.5], at_least=2)
+        holds: right, 2 of 3 seeds
+    """
+    runs = list(runs)
+    if len(runs) < 2:
+        raise ValueError(f"seeds must be two or more, got {len(runs)}")
+    needed = len(runs) if at_least is None else at_least
+    if not 1 <= needed <= len(runs):
+        raise ValueError(f"at_least must be from 1 to {len(runs)}, got {at_least}")
+    found: list[Evidence] = []
+    failed: list[tuple[int, AssertionError]] = []
+    for place, run in enumerate(runs):
+        try:
+            found.append(check(run))
+        except AssertionError as error:
+            failed.append((place, error))
+    count = f"{len(found)} of {len(runs)} seeds"
+    if len(found) < needed:
+        place, why = failed[0]
+        raise AssertionError(f"in {count}, {needed} needed; run {place}: {why}") from why
+    return replace(_labeled(found, count, "seeds", len(runs)), held=len(found))
 
 
 def over_all(check: Callable[[Any], Evidence], values: Tensor | Iterable[Any]) -> Evidence:
@@ -196,7 +238,10 @@ def counted(actual: int, expected: int) -> Evidence:
 
 
 def _labeled(
-    found: list[Evidence], words: str, strength: Literal["draws", "all", "search"], number: int
+    found: list[Evidence],
+    words: str,
+    strength: Literal["draws", "seeds", "all", "search"],
+    number: int,
 ) -> Evidence:
     """The weakest of some evidence, with what was tried."""
     first = found[0]

@@ -5,7 +5,7 @@ it asserts something, it is held against an expected block, or its output carrie
 gives evidence by an output whose metadata has the key `evidence`: a dictionary with `kind`
 ("equal", "different" or any other word), `error` and `tolerance` (numbers or None), and `pattern`
 (the text of the output as an expected block should have it). It may have `strength`, a dictionary
-with `kind` ("all", "search", "draws", "count" or "input") and `number`.
+with `kind` ("all", "search", "draws", "seeds", "count" or "input") and `number`.
 """
 
 from importlib import import_module

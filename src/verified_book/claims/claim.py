@@ -13,13 +13,15 @@ class Strength:
 
     Attributes:
         kind: "derived" (a derivation stands on the page), "all" (every value), "search" (an
-            adversary looked for a counterexample), "draws" (random inputs), "count" (whole numbers
-            were compared) or "input" (one input).
+            adversary looked for a counterexample), "draws" (random inputs), "seeds" (models
+            trained from several), "count" (whole numbers were compared) or "input" (one input).
         number: How many; None where there is nothing to count.
+        held: In how many of them it holds, of seeds.
     """
 
     kind: str = "input"
     number: int | None = None
+    held: int | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from docutils import nodes
 
 from verified_book.claims.claim import Claim, Evidence, Strength
 
-STRENGTHS = ("derived", "all", "search", "draws", "count", "input")
+STRENGTHS = ("derived", "all", "search", "draws", "seeds", "count", "input")
 """From the strongest, which leaves nothing untried, to the weakest."""
 
 _KINDS = {
@@ -14,6 +14,7 @@ _KINDS = {
     "all": "all values",
     "search": "inputs searched",
     "draws": "draws",
+    "seeds": "measured over seeds",
     "count": "counted",
     "input": "one input",
 }
@@ -38,11 +39,12 @@ def strength_line(claim: Claim) -> str:
     found = ["derived"] if claim.derived else []
     if evidence:
         tried = strength(evidence)
+        seeds = "measured: " if tried.kind == "seeds" else ""
         is_one = tried.kind == "input" and any(
             e.kind not in ("checked", "raises") for e in evidence
         )
         count = "one input" if is_one else in_count(tried).removeprefix("over ")
-        found += [*filter(None, [count]), *_measured(evidence)]
+        found += [*filter(None, [count and seeds + count]), *_measured(evidence)]
     return "; ".join(found) or "only what was stated is shown to fail"
 
 
@@ -92,7 +94,12 @@ def _measured(evidence: list[Evidence]) -> list[str]:
 def strength(evidence: list[Evidence]) -> Strength:
     """The weakest of what the evidence for a part has tried; a refusal needs one input only."""
     tried = [each.strength for each in evidence if each.kind not in ("checked", "raises")]
-    return max(tried, key=lambda each: STRENGTHS.index(each.kind), default=Strength())
+
+    def weakness(each: Strength) -> tuple[int, float]:
+        share = each.held / each.number if each.held and each.number else 1.0
+        return STRENGTHS.index(each.kind), -share
+
+    return max(tried, key=weakness, default=Strength())
 
 
 def claim_strength(claim: Claim) -> Strength:
@@ -108,13 +115,17 @@ def in_count(found: Strength) -> str:
     Examples:
         >>> in_count(Strength("draws", 200)), in_count(Strength("all", 63488)), in_count(Strength())
         ('over 200 draws', 'all 63,488 values', '')
+        >>> in_count(Strength("seeds", 10, held=9))
+        '9 of 10 seeds'
     """
     if found.number is None:
         return ""
+    held = found.number if found.held is None else found.held
     words = {
         "all": f"all {found.number:,} values",
         "search": f"{found.number:,} inputs searched",
         "draws": f"over {found.number:,} draws",
+        "seeds": f"{held:,} of {found.number:,} seeds",
     }
     return words.get(found.kind, "")
 

@@ -5,10 +5,7 @@ import torch
 
 from evaluation.experiments import induction
 from evaluation.experiments.induction import (
-    N_HEADS,
     alone,
-    lists,
-    loss_of_returns,
     loss_with_cut_maps,
     maps,
     other_weights,
@@ -16,6 +13,7 @@ from evaluation.experiments.induction import (
     without,
 )
 from transformer_layers import GPT2
+from transformer_training.lists import N_HEADS, lists, loss_of_returns
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +25,6 @@ def model() -> GPT2:
 def ids() -> torch.Tensor:
     with alone(0):
         return lists(5)
-
-
-def test_a_list_is_said_over_and_over(ids):
-    for text in ids.tolist():
-        period = text.index(text[0], 1)
-        assert 6 <= period <= 16
-        assert len(set(text[:period])) == period
-        assert text[period:] == text[:-period]
 
 
 def test_what_comes_after_the_same_word_is_found():

@@ -15,6 +15,7 @@ from layer_checks import (
     over_all,
     over_draws,
     over_search,
+    over_seeds,
 )
 
 
@@ -80,6 +81,33 @@ def test_every_value_of_a_list_is_tried():
         over_all(lambda n: holds(n < 3, "small"), range(5))
     with pytest.raises(ValueError, match=r"^there is no value to check$"):
         over_all(lambda n: holds(True, "so"), [])
+
+
+def right(share):
+    return holds(share > 0.9, "right")
+
+
+def test_seeds_are_counted_and_those_that_hold_too():
+    found = over_seeds(right, [0.95, 1.0, 0.5], at_least=2)
+    assert (found.strength, found.tried, found.held) == ("seeds", 3, 2)
+    assert found.text == "holds: right, 2 of 3 seeds"
+    numbers = found._repr_mimebundle_()[1]["evidence"]
+    assert numbers["strength"] == {"kind": "seeds", "number": 3, "held": 2}
+    assert over_seeds(right, iter([0.95, 1.0])).text == "holds: right, 2 of 2 seeds"
+
+
+def test_seeds_that_fail_are_told():
+    message = r"^in 2 of 3 seeds, 3 needed; run 1: does not hold: right$"
+    with pytest.raises(AssertionError, match=message):
+        over_seeds(right, [0.95, 0.5, 1.0])
+    with pytest.raises(AssertionError, match=r"^in 0 of 2 seeds, 1 needed; run 0: does not hold"):
+        over_seeds(right, [0.1, 0.2], at_least=1)
+    with pytest.raises(ValueError, match=r"^seeds must be two or more, got 1$"):
+        over_seeds(right, [1.0])
+    with pytest.raises(ValueError, match=r"^at_least must be from 1 to 2, got 3$"):
+        over_seeds(right, [1.0, 1.0], at_least=3)
+    with pytest.raises(ValueError, match=r"^at_least must be from 1 to 2, got 0$"):
+        over_seeds(right, [1.0, 1.0], at_least=0)
 
 
 def test_a_tensor_is_handed_over_whole():

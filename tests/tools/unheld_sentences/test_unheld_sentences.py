@@ -152,3 +152,11 @@ def test_the_front_matter_is_no_prose(tmp_path):
     assert [(each.line, each.text) for each in sentences(tmp_path / "page.md")] == [
         (lines + 3, "So.")
     ]
+
+
+def test_an_all_reduce_is_a_name(tmp_path, capsys):
+    file = tmp_path / "page.md"
+    file.write_text("# A page\n\nAn all-reduce sums gradients. All ranks have them.\n")
+    status, lines = said(capsys, "--book", str(tmp_path), str(file))
+    assert status == 1
+    assert [line.partition(": ")[2] for line in lines[:-1]] == ["All ranks have them. (always)"]

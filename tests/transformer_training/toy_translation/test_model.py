@@ -19,6 +19,8 @@ from transformer_training.toy_translation import (
     translated,
 )
 
+pytestmark = pytest.mark.xdist_group("translators")  # they are trained once
+
 SENTENCES = ["the cats near the dog here are old .", "the fox or the hens are new ."]
 GERMAN = ["hier sind die Katzen bei dem Hund alt .", "der Fuchs oder die Hühner sind neu ."]
 

@@ -5,6 +5,8 @@ from bs4 import BeautifulSoup
 
 from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build, words
 
+pytestmark = pytest.mark.xdist_group("chips")  # one process builds the pages
+
 CONF = """\
 extensions = ["myst_nb", "verified_book.claims"]
 nb_execution_mode = "cache"

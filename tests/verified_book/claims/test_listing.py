@@ -23,6 +23,8 @@ def test_claims_stand_in_the_order_of_their_ids(given, ordered):
     assert [claim.id for claim in in_natural_order(claims)] == ordered.split()
 
 
+pytestmark = pytest.mark.xdist_group("listing")  # one process builds the pages
+
 CONF = """\
 extensions = ["myst_nb", "verified_book.claims"]
 verified_book_notes = {"here": "this book", "none": "nothing", "there": "other & notes"}

@@ -143,12 +143,26 @@ def test_a_part_is_as_strong_as_its_weakest_evidence():
     assert claim_strength(claim(drawn, OFF, verdict="fails")) == Strength()
 
 
+def test_seeds_are_as_strong_as_the_fewest_that_show_it():
+    most, all_ten = (
+        Evidence(
+            "holds", strength=Strength("seeds", 10, held), text=f"holds: so, {held} of 10 seeds"
+        )
+        for held in (7, 10)
+    )
+    assert strength([most, all_ten]) == strength([all_ten, most]) == Strength("seeds", 10, 7)
+    assert strength([all_ten, replace(EQUAL, strength=DRAWS)]) == Strength("seeds", 10, 10)
+    assert lines(claim(all_ten)) == ["measured: 10 of 10 seeds; so"]
+    assert lines(claim(all_ten, derived=True)) == ["derived; measured: 10 of 10 seeds; so"]
+
+
 def test_each_kind_of_strength_has_its_words():
     assert {kind: kind_in_words(kind) for kind in (*STRENGTHS, "other")} == {
         "derived": "derived",
         "all": "all values",
         "search": "inputs searched",
         "draws": "draws",
+        "seeds": "measured over seeds",
         "count": "counted",
         "input": "one input",
         "other": "other",
@@ -161,6 +175,8 @@ def test_each_kind_of_strength_has_its_words():
         (ALL, "all 63,488 values"),
         (Strength("search", 1000), "1,000 inputs searched"),
         (DRAWS, "over 200 draws"),
+        (Strength("seeds", 10, held=9), "9 of 10 seeds"),
+        (Strength("seeds", 10), "10 of 10 seeds"),
         (Strength("count", 3), ""),
         *((Strength(kind), "") for kind in STRENGTHS),
     ],

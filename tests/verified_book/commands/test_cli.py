@@ -156,4 +156,9 @@ def test_a_run_is_told_all_that_was_asked_for(command: Command, tmp_path: Path, 
     monkeypatch.setattr(running, "run", run)
     for arguments in ("check -j 3", "accept", "accept --dry-run --jobs 2", "accept --twice"):
         assert command(*arguments.split(), "page.md").status == 0
-    assert told == [("0", False, 3), ("1", False, 1), ("dry", False, 2), ("1", True, 1)]
+    assert told == [
+        ("0", False, 3, None),
+        ("1", False, 1, None),
+        ("dry", False, 2, None),
+        ("1", True, 1, None),
+    ]

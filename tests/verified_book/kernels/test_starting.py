@@ -253,6 +253,22 @@ figure.savefig("figure.svg")
 print("drawn")"""
 
 
+LOGGED = """\
+import logging
+log = logging.getLogger("matplotlib.font_manager")
+log.warning("Matplotlib is building the font cache; this may take a moment.")
+log.warning("a font is missing")"""
+
+
+def test_no_page_says_that_matplotlib_makes_its_list_of_fonts(tmp_path: Path):
+    """It says so where this takes more than five seconds; what else it says is the page's."""
+    book = Book(tmp_path / "book", {"nb_execution_mode": "force", "nb_output_stderr": "show"})
+    book.page("index", LOGGED)
+    build = book.build()
+    assert build.status == 0, build.log
+    assert book.output() == "a font is missing"
+
+
 def test_a_damaged_list_of_fonts(tmp_path: Path):
     """Matplotlib trusts the list in the home folder, and warns if it misses fonts."""
     damaged = {"_version": str(FontManager.__version__), "ttflist": [], "afmlist": []}
