@@ -17,9 +17,12 @@ FOCUSED = """async () => {
   if (!one || one === document.body) return null;
   const stops = [...document.querySelectorAll("a, button, input, select, summary, [tabindex]")];
   // What opens a line of the sidebar has no height of its own: its arrow stands beside the line.
-  const boxes = [one, ...one.children].map((each) => each.getBoundingClientRect());
-  const box = boxes.find((each) => each.width > 0 && each.height > 0) ?? boxes[0];
-  const style = getComputedStyle(one);
+  const drawn = [one, ...one.children].find((each) => {
+    const { width, height } = each.getBoundingClientRect();
+    return width > 0 && height > 0;
+  }) ?? one;
+  const box = drawn.getBoundingClientRect();
+  const style = getComputedStyle(drawn);
   const labels = [...(one.labels ?? [])].map((label) => label.textContent);
   const name = one.getAttribute("aria-label") || labels.join(" ") || one.textContent.trim() ||
     one.title || one.querySelector("[aria-label]")?.getAttribute("aria-label") || "";
