@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations experiments benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations curves experiments benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -87,6 +87,9 @@ fuzz: $(VENV)/installed ## hold the output checks against 5,000 cells made by ch
 
 draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may be luck (after make book)
 	$(BIN)/python -m evaluation.draws
+
+curves: $(VENV)/installed ## train small models without each part for longer and longer, ten seeds each; hours; writes evaluation/learning_curves/results.json
+	$(BIN)/python -m evaluation.learning_curves
 
 ablations: $(VENV)/installed ## train small models without each part, ten seeds each; twenty minutes; writes evaluation/ablations/results.json
 	$(BIN)/python -m evaluation.ablations
