@@ -32,8 +32,8 @@ def recorded(file: Path = RESULTS) -> dict[str, Any]:
         file: Where it was written.
 
     Returns:
-        "rows" as :func:`evaluation.learning_curves.measure.measure` returns them, "seeds", "date", the
-        versions, and "sources", a digest of each.
+        "rows" as :func:`evaluation.learning_curves.measure.measure` yields them, "seeds", "date",
+        the versions, and "sources", a digest of each.
 
     Raises:
         SystemExit: If it cannot be read, or sources have changed since; with the remedy.
