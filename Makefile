@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations experiments benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations experiments real benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -90,6 +90,9 @@ draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may
 
 ablations: $(VENV)/installed ## train small models without each part, ten seeds each; twenty minutes; writes evaluation/ablations/results.json
 	$(BIN)/python -m evaluation.ablations
+
+real: $(VENV)/installed ## load the published GPT-2, hold it against transformers, read and write prose; needs a network (MODEL=folder)
+	$(BIN)/python -m evaluation.published $(if $(MODEL),--model $(MODEL))
 
 experiments: $(VENV)/installed ## run the chapters' long experiments; writes evaluation/experiments/results/
 	$(BIN)/python -m evaluation.experiments
