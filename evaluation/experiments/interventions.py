@@ -36,6 +36,9 @@ SWAPPED = ("first noun", "second noun")
 FOLLOWED = {"near here": "first noun", "or here": "second noun"}
 """The noun with which the verb agrees."""
 MANY = len(NOUNS) // 2
+CLEAR = 0.03
+"""By how much a feature that asks a question must be more open where the answer is yes."""
+DRAWS = 20
 
 
 def block_of(model: GPT2) -> GPT2Block:
@@ -121,8 +124,9 @@ def words(model: GPT2, name: str) -> dict[str, Any]:
 
     Returns:
         The number of sentences; the share of right verbs; the median lead of the right verb; for
-        each intervention the share of answers that it turns, and the lead that it leaves; and for
-        the word of the largest weight where it stands, and what it turns when it is deleted.
+        each intervention the share of answers that it turns, of all and of those that are *is* and
+        *are*, and the median lead that it leaves; and for the word of the largest weight where it
+        stands, and what it turns when it is deleted.
     """
     ids, are = mixed(name)
     weights, value = read(model, ids)
@@ -132,7 +136,12 @@ def words(model: GPT2, name: str) -> dict[str, Any]:
     def found(weights: Tensor, value: Tensor = value) -> dict[str, float]:
         lead = sign * leads(model, ids, weights, value)
         turned = (lead > 0) != (whole > 0)
-        return {"turned": turned.double().mean().item(), "lead": lead.median().item()}
+        return {
+            "turned": turned.double().mean().item(),
+            "turned of is": turned[~are].double().mean().item(),
+            "turned of are": turned[are].double().mean().item(),
+            "lead": lead.median().item(),
+        }
 
     largest = weights.argmax(dim=-1)
     first, second = (weights[:, PLACES[noun]] for noun in SWAPPED)
@@ -201,19 +210,79 @@ def layers(model: GPT2, name: str) -> dict[str, float]:
     return shares
 
 
+def opened(model: GPT2, ids: Int[Tensor, "n seq"]) -> Float[Tensor, "n d_ff"]:
+    """The hidden features at the last word of each sentence, after the activation."""
+    found: list[Tensor] = []
+    hook = block_of(model).mlp.c_proj.register_forward_pre_hook(
+        lambda part, inputs: found.append(inputs[0])
+    )
+    leads(model, ids, *read(model, ids))
+    hook.remove()
+    return found[0]
+
+
+def asking(model: GPT2) -> Int[Tensor, " n_features"]:
+    """The features that ask "*near*, and a plural first noun?".
+
+    The least value of such a feature after the sentences of *near here* that have a plural first
+    noun lies by more than `CLEAR` above each value after others, those of *or* and *and* too.
+    """
+    prompts = torch.cat([kind(name).prompts for name in (*KINDS, "and here")])
+    near = torch.arange(len(prompts)) < len(kind("near here").prompts)
+    asked = near & plural(prompts, "first noun")
+    value = opened(model, prompts)
+    return (value[asked].amin(0) - value[~asked].amax(0) > CLEAR).nonzero().flatten()
+
+
+def features(model: GPT2) -> dict[str, Any]:
+    """What the features of `asking` do to *are*, beside as many others.
+
+    Args:
+        model: A model of one block and one head. It is left as it was.
+
+    Returns:
+        Their number; the median lead of *are* over the mixed sentences of *near here* with a plural
+        first noun; and for the features, and for each of `DRAWS` draws of as many others, the share
+        of these answers that turn when the features add nothing, and the lead that is left.
+    """
+    ids, are = mixed("near here")
+    ids = ids[are]
+    terms = read(model, ids)
+    rows = block_of(model).mlp.c_proj.weight
+    theirs = asking(model)
+    rest = torch.tensor([i for i in range(len(rows)) if i not in theirs.tolist()])
+
+    def without(some: Tensor) -> dict[str, float]:
+        kept = rows.clone()
+        rows[some] = 0
+        lead = leads(model, ids, *terms)
+        rows.copy_(kept)
+        return {"turned": (lead < 0).double().mean().item(), "lead": lead.median().item()}
+
+    others = [without(rest[torch.randperm(len(rest))[: len(theirs)]]) for _ in range(DRAWS)]
+    return {
+        "features": len(theirs),
+        "lead": leads(model, ids, *terms).median().item(),
+        "without them": without(theirs),
+        "without others": {name: [each[name] for each in others] for name in ("turned", "lead")},
+    }
+
+
 def _rounded(found: Any) -> Any:
     if isinstance(found, dict):
         return {name: _rounded(each) for name, each in found.items()}
-    return round(found, 4)
+    return [_rounded(each) for each in found] if isinstance(found, list) else round(found, 4)
 
 
 def measure() -> dict[str, Any]:
     """Ten models, one of each seed.
 
     Returns:
-        "words" and "layers": for each kind what the function of that name finds, seed by seed.
+        "words" and "layers": for each kind what the function of that name finds, seed by seed;
+        "features": what that function finds, seed by seed.
     """
     found: dict[str, Any] = {each: {name: [] for name in KINDS} for each in ("words", "layers")}
+    found["features"] = []
     for seed in range(SEEDS):
         with by_itself(seed):
             model = trained_model(seed=seed)
@@ -221,4 +290,5 @@ def measure() -> dict[str, Any]:
                 for name in KINDS:
                     found["words"][name].append(_rounded(words(model, name)))
                     found["layers"][name].append(_rounded(layers(model, name)))
+                found["features"].append(_rounded(features(model)))
     return {"seeds": SEEDS, **found}
