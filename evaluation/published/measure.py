@@ -67,7 +67,8 @@ def measure(name_or_folder: str | os.PathLike[str], text: str) -> Measured:
 def _difference(model: GPT2, name_or_folder: str | os.PathLike[str], ids: Tensor) -> float:
     from transformers import GPT2LMHeadModel  # two seconds to import
 
-    theirs = GPT2LMHeadModel.from_pretrained(name_or_folder).double().eval()
+    theirs = GPT2LMHeadModel.from_pretrained(name_or_folder).double()
+    theirs.train(False)
     expected = theirs(ids[None]).logits[0]
     dtype = model.wte.weight.dtype
     found = model.eval().double()(ids)
