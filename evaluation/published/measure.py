@@ -79,5 +79,6 @@ def _difference(model: GPT2, name_or_folder: str | os.PathLike[str], ids: Tensor
 def _sample(model: GPT2, tokenizer: Tokenizer) -> str:
     draws = torch.Generator().manual_seed(SEED)
     prompt = tokenizer.encode(PROMPT)[None]
-    [ids] = model.generate(prompt, SAMPLE_TOKENS, temperature=TEMPERATURE, generator=draws)
+    tokens = min(SAMPLE_TOKENS, model.config.n_positions - prompt.shape[-1])
+    [ids] = model.generate(prompt, tokens, temperature=TEMPERATURE, generator=draws)
     return tokenizer.decode(ids)
