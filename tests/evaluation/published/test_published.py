@@ -38,7 +38,7 @@ def test_another_model_is_seen(folder: Path, monkeypatch):
                 model.h[1].mlp.c_fc.bias.add_(0.1)
             return model
 
-    monkeypatch.setattr("evaluation.published.measure.GPT2", Other)
+    monkeypatch.setattr(sys.modules["evaluation.published.measure"], "GPT2", Other)
     assert measure(folder, TEXT).difference > 1e-6
 
 
