@@ -196,8 +196,8 @@ def layers(model: GPT2, name: str) -> dict[str, float]:
         shares[f"{noun} hidden"] = share_right(model, name, hidden(weights, PLACES[noun]), value)
     block = block_of(model)
     for layer, part in {"attention": block.attn, "feed-forward": block.mlp}.items():
-        kept = [each.clone() for each in part.c_proj.parameters()]  # type: ignore[union-attr]
-        for each in part.c_proj.parameters():  # type: ignore[union-attr]
+        kept = [each.clone() for each in part.c_proj.parameters()]  # type: ignore[union-attr]  # a module forgets which
+        for each in part.c_proj.parameters():  # type: ignore[union-attr]  # a module forgets which
             each.zero_()
         shares[f"no {layer}"] = share_right(model, name, weights, value)
         if layer == "feed-forward":
@@ -205,7 +205,7 @@ def layers(model: GPT2, name: str) -> dict[str, float]:
             one, two = (plural(ids, noun) for noun in SWAPPED)
             shares["follows the first noun"] = (says_are == one)[one != two].double().mean().item()
             shares["is after two plurals"] = (~says_are)[one & two].double().mean().item()
-        for each, before in zip(part.c_proj.parameters(), kept, strict=True):  # type: ignore[union-attr]
+        for each, before in zip(part.c_proj.parameters(), kept, strict=True):  # type: ignore[union-attr]  # a module forgets which
             each.copy_(before)
     return shares
 
