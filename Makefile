@@ -45,7 +45,7 @@ BOOK_TOO := $(filter book,$(MAKECMDGOALS))
 
 test: $(VENV)/installed $(BOOK_TOO) ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
-	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 100 --durations-min 3
 
 test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
 	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
