@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations curves experiments benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations curves experiments real benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -45,7 +45,7 @@ BOOK_TOO := $(filter book,$(MAKECMDGOALS))
 
 test: $(VENV)/installed $(BOOK_TOO) ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
-	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 100 --durations-min 3
 
 test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
 	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
@@ -93,6 +93,9 @@ curves: $(VENV)/installed ## train small models without each part for longer and
 
 ablations: $(VENV)/installed ## train small models without each part, ten seeds each; twenty minutes; writes evaluation/ablations/results.json
 	$(BIN)/python -m evaluation.ablations
+
+real: $(VENV)/installed ## load the published GPT-2, hold it against transformers, read and write prose; needs a network (MODEL=folder)
+	$(BIN)/python -m evaluation.published $(if $(MODEL),--model $(MODEL))
 
 experiments: $(VENV)/installed ## run the chapters' long experiments; writes evaluation/experiments/results/
 	$(BIN)/python -m evaluation.experiments

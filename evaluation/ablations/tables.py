@@ -70,12 +70,12 @@ def dots(
         color: Of the dots.
 
     Returns:
-        The figure, five inches wide. A dotted line is at chance.
+        The figure, as wide as one of a page. A dotted line is at chance.
 
     Raises:
         ValueError: If the record has no such cell.
     """
-    figure = Figure(figsize=(5, 0.7 + 0.3 * len(without)), layout="constrained")
+    figure = Figure(figsize=(4.4, 0.7 + 0.3 * len(without)), layout="constrained")
     for panel, kind in zip(
         figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0], kinds, strict=True
     ):
@@ -91,7 +91,7 @@ def dots(
         panel.set_yticks(
             range(len(without)), [f"no {part}" if part else "whole" for part in without]
         )
-        panel.set_title(kind, fontsize=10)
+        panel.set_title(kind)
         panel.tick_params(length=0)
         for side in ("top", "left", "right"):
             panel.spines[side].set_visible(False)

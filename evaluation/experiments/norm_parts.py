@@ -1,8 +1,9 @@
-"""Which part of layer normalization a small model needs: the subtraction or the division.
+"""What of layer normalization a small model needs: subtraction, division, or larger numbers.
 
 Every model is GPT-2 with one block and one head, and learns the toy language for as many updates.
 The arms differ in their norms alone: LayerNorm, which subtracts and divides; RMSNorm, which
-divides; one that subtracts the mean and divides by nothing; and none, the control.
+divides; one that subtracts the mean and divides by nothing; one that multiplies by a constant, so
+that numbers become as large as after a norm and unequal sizes stay unequal; and none, the control.
 """
 
 from typing import Any
@@ -29,6 +30,7 @@ STEPS = 600
 RATES = (0.005, 0.01)
 WIDTH = 32
 KINDS = ("near here", "or here")
+FACTOR = 7.0  # the first stream's entries are of size 1/7: two tables of 0.02 times 5
 
 
 class MeanSubtracted(nn.Module):
@@ -43,10 +45,22 @@ class MeanSubtracted(nn.Module):
         return self.weight * (x - x.mean(dim=-1, keepdim=True))
 
 
+class Enlarged(nn.Module):
+    """Multiplies by `FACTOR`, and learns nothing."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Maps x as the class says."""
+        return FACTOR * x
+
+
 NORMS: dict[str, type[nn.Module]] = {
     "LayerNorm": LayerNorm,
     "RMSNorm": RMSNorm,
     "mean subtracted": MeanSubtracted,
+    "times a constant": Enlarged,
     "none": nn.Identity,
 }
 

@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,21 @@ def merged(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[di
     return [{**newest[_key(entry)], **entry} for entry in declared if _key(entry) in newest]
 
 
+def reread(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as their layers are read today; what was measured stays."""
+    entries = {
+        (entry.work, entry.layer, entry.path, entry.place.rpartition("-")[2]): described(entry)
+        for entry in SURVEYED
+    }
+
+    def read(row: dict[str, Any]) -> dict[str, Any]:
+        layer = row["work"], row["layer"], row["path"]
+        installed = entries.get((*layer, ""), {})
+        return {**row, **entries.get((*layer, row["version"]), installed)}
+
+    return [read(row) for row in rows]
+
+
 def _key(row: dict[str, Any]) -> tuple[str, ...]:
     return row["work"], row["layer"], row["path"], row["second"]
 
@@ -145,14 +160,31 @@ def in_order(entries: list[Surveyed]) -> list[Surveyed]:
     return sorted(entries, key=lambda entry: (entry.work.lower(), entry.place))
 
 
+def _derived(names: Collection[str]) -> dict[str, dict[str, Any]]:
+    from evaluation.survey.second import derived  # which imports this module
+
+    return derived(names)
+
+
 def main() -> None:
     """Runs the survey, writes it and prints it."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.survey", description=__doc__)
     parser.add_argument("--only", nargs="*", default=[], help="works by name; not written")
     parser.add_argument("--layer", default="", help="only this layer; not written")
     parser.add_argument("--update", action="store_true", help="write what --only chose, too")
+    parser.add_argument(
+        "--readings",
+        action="store_true",
+        help="check nothing: write how layers are read today, and derive the defects of --only",
+    )
     parser.add_argument("--output", type=new_file, default=RESULTS)
     options = parser.parse_args()
+    if options.readings:
+        written = recorded(options.output)
+        written["rows"] = reread(written["rows"])
+        written["second"] |= _derived(options.only) if options.only else {}
+        write_results(options.output, written, ensure_ascii=False)
+        return
     whole = not (options.only or options.layer)
     before = {} if whole or not options.update else recorded(options.output)
     rows = []
@@ -167,11 +199,9 @@ def main() -> None:
             rows.append(row)
     if not whole and not options.update:
         return
-    from evaluation.survey.second import derived
-
-    second = derived({entry.work for entry in chosen})
+    second = _derived({entry.work for entry in chosen})
     if not whole:
-        rows = merged(before["rows"], rows)
+        rows = merged(reread(before["rows"]), rows)
         second = {**before["second"], **second}
     written = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

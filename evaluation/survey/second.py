@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from evaluation.survey.stubs import stub
+from evaluation.survey.works.configs import gpt1_config, gpt2_config
 from evaluation.survey.works.reaching import annotated_transformer, file_of
 
 DERIVED: dict[str, tuple[str, str, Callable[[], dict[str, float]]]] = {}
@@ -241,6 +242,56 @@ def timescales() -> dict[str, float]:
 
     slowest = sinusoids(2, 512)[1, 255].double()  # the sine of 1 / timescale
     return {"whisper": 1 / slowest.asin().item(), "the paper": 10000 ** (510 / 512)}
+
+
+@measured("pytorch-transformers")
+def crossed_mask() -> dict[str, float]:
+    """What weight the first token gives the second, which is blocked, in GPT-2."""
+    stub("boto3", "botocore", "sacremoses", "sentencepiece")
+    from pytorch_transformers.modeling_gpt2 import Attention
+
+    config = gpt2_config(1, 1, 0.0)
+    config.output_attentions = False
+    return {"ahead": _weight_ahead(Attention(1, 2, config, scale=True))}
+
+
+@measured("transformers")
+def crossed_mask_of_gpt1() -> dict[str, float]:
+    """The same in GPT-1."""
+    from transformers.models.openai.modeling_openai import Attention
+
+    return {"ahead": _weight_ahead(Attention(1, 2, gpt1_config(1, 1, 0.0), scale=True))}
+
+
+def _weight_ahead(layer: nn.Module) -> float:
+    # One feature: the queries are 200, and keys and values are the tokens, -60 and 1.
+    weights = {
+        "c_attn.weight": [[0.0, 1.0, 1.0]],
+        "c_attn.bias": [200.0, 0.0, 0.0],
+        "c_proj.weight": [[1.0]],
+        "c_proj.bias": [0.0],
+    }
+    tensors = {name: torch.tensor(values) for name, values in weights.items()}
+    layer.load_state_dict(tensors, strict=False)
+    x = torch.tensor([[[-60.0], [1.0]]], dtype=torch.float64)
+    first = layer.double().eval()(x)[0][0, 0].item()  # -60 where it sees itself alone, 1 if not
+    return (first + 60) / 61
+
+
+@measured("torch")
+def two_answers() -> dict[str, float]:
+    """What share of the output for a sequence of padding is NaN, in four calls of one layer."""
+    layer = nn.MultiheadAttention(14, 2, batch_first=True).double().eval()
+    x, blocked = torch.randn(1, 5, 14, dtype=torch.float64), torch.ones(1, 5, dtype=torch.bool)
+    found = {}
+    for gradients in (True, False):
+        for weights in (True, False):
+            with torch.set_grad_enabled(gradients):
+                y, _ = layer(x, x, x, blocked, need_weights=weights)
+            name = f"{'gradients' if gradients else 'no gradients'}, "
+            name += "weights" if weights else "no weights"
+            found[name] = y.isnan().double().mean().item()
+    return found
 
 
 if __name__ == "__main__":

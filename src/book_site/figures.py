@@ -35,8 +35,8 @@ def show(figure: Figure, alt: str) -> HTML:
     """Makes a matplotlib figure part of the page: black becomes the color of the page's text.
 
     Args:
-        figure: The figure; faces become transparent. Drawn 5 inches wide it fills the column of
-            a page, and reads well on a phone.
+        figure: The figure; faces become transparent. Drawn 4.4 inches wide, its words of 10 points
+            have 11 pixels on a phone of 390 pixels.
         alt: What the figure shows, for readers who cannot see it.
 
     Returns:
@@ -50,7 +50,12 @@ def show(figure: Figure, alt: str) -> HTML:
     buffer = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "verified_book"}):
         figure.savefig(
-            buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None}
+            buffer,
+            format="svg",
+            transparent=True,
+            bbox_inches="tight",
+            pad_inches=0.04,
+            metadata={"Date": None},
         )
     figure.clear()
     width = 1.4 * figure.get_figwidth()  # words of 10 points then have the size of the page's

@@ -25,6 +25,7 @@ from tools.site_report.serving import BROWSERS, ROOT, Handler
 DESKTOP = ViewportSize(width=1300, height=900)
 PHONE = ViewportSize(width=390, height=844)
 SCREEN = ViewportSize(width=1280, height=1000)  # by which the height of a chapter is counted
+LABEL = 11  # pixels of a word in a figure on a phone, at least
 NARROW = ViewportSize(width=320, height=568)  # the narrowest phones, and a desktop at 400 %
 
 expect.set_options(timeout=60_000)  # milliseconds; five seconds can be short on a busy machine
@@ -136,6 +137,7 @@ class Visit:
     too_wide: dict[str, list[str]] = field(default_factory=dict)
     faint: dict[str, list[str]] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
+    small: list[str] = field(default_factory=list)
 
 
 def watch(page: Page, visit: Visit, address: str) -> None:
@@ -211,5 +213,7 @@ def visited(browser: Browser, address: str, name: str) -> Visit:
     for screen, size in (("phone", PHONE), ("narrow phone", NARROW)):
         resize(page, size)
         visit.too_wide[screen] = page.evaluate("inspection.tooWide()")
+    resize(page, PHONE)
+    visit.small = page.evaluate(f"inspection.small({LABEL})")
     context.close()
     return visit

@@ -83,6 +83,22 @@ window.inspection = {
     };
   },
 
+  // Words of figures that have fewer pixels than these, in folded boxes as well.
+  small(least) {
+    document.querySelectorAll("article details").forEach((each) => { each.open = true; });
+    document.querySelectorAll(".toggle-hidden").forEach((each) => each.classList.remove("toggle-hidden"));
+    const figures = [...document.querySelectorAll("article svg, article .live-moving")];
+    const words = new Set(figures.flatMap((figure) => inspection.texts(figure)));
+    return [...words].flatMap((node) => {
+      const element = node.parentElement;
+      if (!element.checkVisibility() || element.closest("style, title")) return [];
+      const turned = element.getScreenCTM?.();
+      const scale = turned ? Math.hypot(turned.a, turned.b) : 1;
+      const pixels = parseFloat(getComputedStyle(element).fontSize) * scale;
+      return pixels < least ? [`${pixels.toFixed(1)}: ${node.textContent.trim()}`] : [];
+    });
+  },
+
   // Text whose contrast with its background is below that of WCAG 2.1, level AA.
   faint() {
     const found = new Map();

@@ -52,7 +52,7 @@
       return made;
     }
     function label(text, attributes) {
-      attributes["font-size"] = 0.28;
+      attributes["font-size"] = 0.3;
       plot.appendChild(drawn("text", attributes, text));
     }
     line(-4, 0, 4, 0);

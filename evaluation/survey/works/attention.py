@@ -420,8 +420,10 @@ def _annotated_heads() -> Any:
     "torch",
     "MultiHeadAttention",
     "nn.MultiheadAttention",
-    "variation",
-    "starts from Xavier's draws and biases of zeros",
+    "defect",
+    "a row without an allowed key is NaN or is not, by whether weights are asked for and gradients "
+    "recorded; starts from Xavier's draws and biases of zeros",
+    second="two_answers",
     cited_for=("initialized as nn.MultiheadAttention",),
 )
 def _torch_heads() -> Any:
@@ -461,9 +463,10 @@ def _torch_dropout() -> Any:
     "transformers",
     "CausalSelfAttention",
     "models.openai.Attention",
-    "variation",
-    "blocked scores are -10,000, as GPT-1 and GPT-2 first had them",
-    known_as=("-10,000 for -inf",),
+    "defect",
+    "blocked scores are -10,000, which real ones can fall below",
+    second="crossed_mask_of_gpt1",
+    cited_for=("-10,000 for -inf",),
 )
 def _gpt1_attention() -> Any:
     from transformers.models.openai.modeling_openai import Attention
@@ -478,8 +481,9 @@ def _gpt1_attention() -> Any:
     "pytorch-transformers",
     "CausalSelfAttention",
     "modeling_gpt2.Attention",
-    "variation",
-    "blocked scores are -10,000",
+    "defect",
+    "blocked scores are -10,000, which real ones can fall below",
+    second="crossed_mask",
     cited_for=("-10,000 for -inf",),
 )
 def _pytorch_transformers_attention() -> Any:

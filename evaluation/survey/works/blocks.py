@@ -49,9 +49,10 @@ def _bert_pytorch_block() -> Any:
     "harvardnlp/annotated-transformer",
     "TransformerEncoderLayer",
     "the_annotated_transformer.EncoderLayer",
-    "variation",
-    "its text says post-norm and its code is pre-norm, with the norm above; drops inside the "
-    "feed-forward network too",
+    "defect",
+    "has the LayerNorm whose deviation is unbiased; beside it, its text says post-norm and its "
+    "code is pre-norm, and it drops inside the feed-forward network too",
+    second="unbiased_as_annotated",
     place="harvardnlp-annotated-transformer-debc9fd7",
     cited_for=("pre-norm", "unbiased deviation plus eps"),
 )
@@ -96,8 +97,10 @@ def _of_gpt2(transposed: str = "") -> dict[str, str]:
     "transformers",
     "GPT2Block",
     "models.openai.Block",
-    "variation",
-    "GPT-1's, which is post-norm; blocked scores are -10,000",
+    "defect",
+    "has the attention whose blocked scores are -10,000; beside it, it is GPT-1's, which is "
+    "post-norm",
+    second="crossed_mask_of_gpt1",
     cited_for=("post-norm",),
 )
 def _gpt1_block() -> Any:
