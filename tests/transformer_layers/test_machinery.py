@@ -49,15 +49,18 @@ def _nothing_compiled_before() -> None:
     torch._dynamo.reset()
 
 
-def compiling(case: LayerCase, mode: str) -> object:
+def slow_in(case: LayerCase, mode: str) -> object:
     """A layer in a mode; for the nightly run where another case has it, or it is the same."""
     marks = () if case.compiled in (mode, "both") else pytest.mark.nightly
     return pytest.param(case, mode == "training", id=f"{mode}-{case.name}", marks=marks)
 
 
-@pytest.mark.parametrize(
-    ("case", "training"), [compiling(c, mode) for c in CASES for mode in ("eval", "training")]
+slow_over_all_layers = pytest.mark.parametrize(
+    ("case", "training"), [slow_in(c, mode) for c in CASES for mode in ("eval", "training")]
 )
+
+
+@slow_over_all_layers
 def test_compiles_as_one_graph_whatever_the_size(case, training):
     layer = build(case, training)
     graphs = []
@@ -105,8 +108,7 @@ def test_compiles_to_machine_code():
     assert_same(list(compiled.buffers()), list(stack.buffers()), tolerance=1e-6)
 
 
-@over_all_layers
-@pytest.mark.parametrize("training", MODES)
+@slow_over_all_layers
 def test_exports_with_dynamic_batch_and_sequence(case, training):
     layer = build(case, training)
     inputs = case.inputs(BATCH, SEQ)
