@@ -7,13 +7,22 @@ fixture `as_users_run_it`, which switches the comparison off:
 
 * tests of the layers' own errors, which a `TypeCheckError` would forestall;
 * tests of `torch.compile`, `torch.export` and `torch.func`, which trace through the wrapper.
+
+Workers that run beside each other compute with one thread each, unless OMP_NUM_THREADS says
+otherwise: two on two cores with two threads each wait for one another, and take ten times as long.
 """
 
+import os
 from collections.abc import Iterator
 
 import hypothesis
 import jaxtyping
 import pytest
+import torch
+
+if "PYTEST_XDIST_WORKER" in os.environ and "OMP_NUM_THREADS" not in os.environ:
+    os.environ["OMP_NUM_THREADS"] = "1"  # for the processes that they start
+    torch.set_num_threads(1)
 
 # The same examples in every run, so that a failure is the change's. No time limit for an example,
 # since torch's first calls are slow.

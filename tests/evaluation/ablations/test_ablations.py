@@ -90,7 +90,6 @@ def test_the_table_has_the_median_and_the_range_of_each_cell():
 
 def test_the_figure_has_a_dot_for_each_model_and_a_line_at_chance():
     figure = dots(ROWS, "tiny", ("and", "the other"), ("", "norms"))
-    assert figure.get_figwidth() == 5
     for panel, kind, chance in zip(figure.axes, ("and", "the other"), (1 / 2, 1 / 6), strict=True):
         *cells, line = panel.lines
         assert [list(cell.get_xdata()) for cell in cells] == [

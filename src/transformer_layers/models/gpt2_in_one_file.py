@@ -1,7 +1,8 @@
-"""GPT-2 from tokens to text, in one file that needs `torch` and nothing else of this package.
+"""GPT-2 from tokens to text, in one file that needs `torch` alone.
 
-It is for reading. :class:`transformer_layers.GPT2` computes the same, checks what it is given, and
-keeps keys and values while it writes. The names are those of the published weights.
+It is for reading. :class:`transformer_layers.GPT2` computes the same, checks what it
+is given, and keeps keys and values while it writes. Its parameters have the names of
+the published weights.
 """
 
 import math
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 
 class Conv1D(nn.Module):
-    """A linear layer. GPT-2 stores its weight as (in, out), so it multiplies from the right."""
+    """A linear layer. GPT-2 stores its weight as (in, out): the other way round."""
 
     def __init__(self, size_in: int, size_out: int, std: float = 0.02) -> None:
         super().__init__()
@@ -25,7 +26,7 @@ class Conv1D(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """Each vector with mean 0 and variance 1, then a gain and a bias for each feature."""
+    """Gives each vector mean 0 and variance 1; then a gain and a bias follow."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -40,12 +41,13 @@ class LayerNorm(nn.Module):
 
 
 class Attention(nn.Module):
-    """Each position takes a mean of values, from itself and from the positions before it."""
+    """Each position takes a mean of values: its own, and those before it."""
 
     def __init__(self, width: int, heads: int, dropout: float, std: float) -> None:
         super().__init__()
         self.heads = heads
-        self.c_attn = Conv1D(width, 3 * width)  # queries, keys and values, of all heads at once
+        # Queries, keys and values, of all heads at once.
+        self.c_attn = Conv1D(width, 3 * width)
         self.c_proj = Conv1D(width, width, std)
         self.drop = nn.Dropout(dropout)
 
@@ -57,16 +59,18 @@ class Attention(nn.Module):
             part.view(batch, seq, self.heads, width // self.heads).transpose(1, 2)
             for part in self.c_attn(x).split(width, dim=-1)
         )
-        scores = query @ key.mT / math.sqrt(width // self.heads)  # (batch, heads, seq, seq)
+        # Scores and weights have the shape (batch, heads, seq, seq).
+        scores = query @ key.mT / math.sqrt(width // self.heads)
         later = torch.ones(seq, seq, dtype=torch.bool, device=x.device).triu(1)
         weights = scores.masked_fill(later, -math.inf).softmax(dim=-1)
         mean = self.drop(weights) @ value
-        joined = mean.transpose(1, 2).reshape(batch, seq, width)  # the heads, side by side
+        # The heads, side by side.
+        joined = mean.transpose(1, 2).reshape(batch, seq, width)
         return self.drop(self.c_proj(joined))
 
 
 class FeedForward(nn.Module):
-    """Each position by itself: to four times the width, GELU's approximation, and back."""
+    """Each position by itself: to four times the width, GELU, and back."""
 
     def __init__(self, width: int, dropout: float, std: float) -> None:
         super().__init__()
@@ -77,12 +81,14 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """From (batch, seq, width) to the same shape."""
         x = self.c_fc(x)
-        x = 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+        # GELU, as GPT-2 approximates it.
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+        x = 0.5 * x * (1 + torch.tanh(inner))
         return self.drop(self.c_proj(x))
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward. Each reads the stream through a norm, and adds to it."""
+    """Attention, then feed-forward: each reads through a norm, and adds."""
 
     def __init__(self, width: int, heads: int, dropout: float, std: float) -> None:
         super().__init__()
@@ -109,7 +115,7 @@ class GPT2(nn.Module):
         dropout: Share that is dropped in training.
 
     Examples:
-        >>> model = GPT2(vocab_size=50, max_seq=16, width=12, layers=2, heads=3).eval()
+        >>> model = GPT2(vocab_size=50, max_seq=16, width=12, layers=2, heads=3)
         >>> ids = torch.tensor([[3, 14, 15]])
         >>> model(ids).shape
         torch.Size([1, 3, 50])
@@ -131,33 +137,39 @@ class GPT2(nn.Module):
         self.wte = nn.Embedding(vocab_size, width)
         self.wpe = nn.Embedding(max_seq, width)
         self.drop = nn.Dropout(dropout)
-        std = 0.02 / math.sqrt(2 * layers)  # of what writes into the stream: it does so 2N times
-        self.h = nn.ModuleList(Block(width, heads, dropout, std) for _ in range(layers))
+        # Two layers of each block write into the stream; they start smaller.
+        std = 0.02 / math.sqrt(2 * layers)
+        blocks = (Block(width, heads, dropout, std) for _ in range(layers))
+        self.h = nn.ModuleList(blocks)
         self.ln_f = LayerNorm(width)
         for table in (self.wte, self.wpe):
             nn.init.normal_(table.weight, std=0.02)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """From ids of shape (batch, seq) to scores of shape (batch, seq, vocab_size)."""
+        """From ids, (batch, seq), to scores, (batch, seq, vocab_size)."""
         positions = torch.arange(ids.shape[-1], device=ids.device)
-        x = self.drop(self.wte(ids) + self.wpe(positions))  # the residual stream
+        # The residual stream.
+        x = self.drop(self.wte(ids) + self.wpe(positions))
         for block in self.h:
             x = block(x)
-        return self.ln_f(x) @ self.wte.weight.T  # the table of tokens, a second time
+        # The table of tokens, a second time.
+        return self.ln_f(x) @ self.wte.weight.T
 
     def loss(self, ids: Tensor) -> Tensor:
-        """The mean of -ln(probability) of each token that follows, for ids of (batch, seq)."""
+        """The mean of -ln(probability) of each next token, for ids (batch, seq)."""
         logits = self(ids[:, :-1])
-        return nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        following = ids[:, 1:].flatten()
+        return nn.functional.cross_entropy(logits.flatten(0, 1), following)
 
     @torch.no_grad()
     def generate(self, ids: Tensor, steps: int, temperature: float = 1.0) -> Iterator[Tensor]:
-        """Draws one token after the other, each of shape (batch,); temperature 0 takes the best."""
+        """Draws token after token, each (batch,); temperature 0 takes the best."""
         for _ in range(steps):
             logits = self(ids[:, -self.max_seq :])[:, -1]
             if temperature == 0:
                 token = logits.argmax(dim=-1)
             else:
-                token = torch.multinomial((logits / temperature).softmax(dim=-1), 1)[:, 0]
+                probabilities = (logits / temperature).softmax(dim=-1)
+                token = torch.multinomial(probabilities, 1)[:, 0]
             yield token
             ids = torch.cat([ids, token[:, None]], dim=-1)

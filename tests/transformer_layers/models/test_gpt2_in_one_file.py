@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from transformer_layers import GPT2, GPT2Config
-from transformer_layers.models.gpt2 import one_file
+from transformer_layers.models import gpt2_in_one_file as one_file
 
 SIZES = dict(vocab_size=50, n_positions=16, n_embd=12, n_layer=2, n_head=3)
 
