@@ -8,7 +8,7 @@ from evaluation.sources import refuse_stale
 
 RESULTS = Path(__file__).with_name("results.json")
 
-# What the shares depend on, beside torch.
+# What the shares depend on, beside torch; each row says itself what was trained.
 SOURCES = (
     "src/transformer_training/toy_language/*.py",
     "src/transformer_layers/models/gpt2/model.py",
@@ -20,7 +20,6 @@ SOURCES = (
     "src/transformer_layers/attention/heads.py",
     "src/transformer_layers/attention/kernel.py",
     "src/transformer_layers/generation/loss.py",
-    "evaluation/learning_curves/plan.py",
     "evaluation/learning_curves/measure.py",
 )
 

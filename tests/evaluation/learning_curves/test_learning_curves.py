@@ -8,11 +8,18 @@ import pytest
 from matplotlib.figure import Figure
 
 from evaluation.learning_curves import __main__ as program
-from evaluation.learning_curves import curves, record, recorded, table, verdict
+from evaluation.learning_curves import (
+    curves,
+    draw,
+    record,
+    recorded,
+    table,
+    updates_until,
+    verdict,
+)
 from evaluation.learning_curves import measure as measuring
 from evaluation.learning_curves.measure import measure
 from evaluation.learning_curves.plan import PLAN, SEEDS, Cell
-from evaluation.learning_curves.tables import draw, updates_until
 from evaluation.recorded import write_results
 from evaluation.sources import facts
 from transformer_training.toy_language import ABLATIONS, kind, share_right, trained_model
