@@ -1,4 +1,4 @@
-"""Which models learn what, without which parts, and after how many updates they are asked."""
+"""Which models learn what, without which parts, at which rates, widths and numbers of heads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,6 +40,7 @@ _FEWER = _doubled(200, 4)
 _FACTS = {"kinds": ("facts",), "batch": 128, "lr": 3e-3}
 _TOLD = _doubled(150, 4)
 _STACK = _doubled(100, 4)
+_WIDER = {"n_embd": 64, "n_head": 2}
 
 
 def _cells(
@@ -55,6 +56,22 @@ PLAN: tuple[Cell, ...] = (
     *_cells("verbs, 1 block", _FEWER, {}, "attention", "mask", "positions"),
     *_cells("facts, 2 blocks", _TOLD, {**_FACTS, "n_layer": 2}, "", "attention weights"),
     *_cells("facts, 1 block", _TOLD, _FACTS, ""),
-    *_cells("verbs, 8 blocks", _STACK, {"n_layer": 8}, "", "residuals"),
+    *_cells("verbs, 8 blocks", _STACK, {"n_layer": 8}, "", "residuals", "norms"),
+    *_cells(
+        "verbs, 2 blocks, 4 heads",
+        _FEWER,
+        {"n_layer": 2, "n_head": 4},
+        *("", "positions", "feed-forward"),
+    ),
+    # Other rates and sizes, for what failed at the first.
+    *(
+        Cell("verbs, 1 block", _UPDATES, options, part)
+        for part in ("feed-forward", "activation", "norms")
+        for options in (_WIDER, {"lr": 2.5e-3}, {"lr": 1e-2})
+    ),
+    *(
+        Cell("facts, 2 blocks", _TOLD, {**_FACTS, "n_layer": 2, **options}, "attention weights")
+        for options in (_WIDER, {"lr": 1.5e-3}, {"lr": 6e-3})
+    ),
 )
-"""Every cell once."""
+"""Every cell once, those first that the pages need most."""
