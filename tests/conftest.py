@@ -32,7 +32,7 @@ hypothesis.settings.load_profile("tests")
 collect_ignore = ["verified_book/preloaded.py"]  # imported by the processes that build books
 
 jaxtyping.install_import_hook(
-    ["transformer_layers", "transformer_training.agreement", "transformer_training.toy_language"],
+    ["transformer_layers", "transformer_training.toy_language"],
     "beartype.beartype",
 )
 

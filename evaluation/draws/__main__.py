@@ -26,7 +26,6 @@ SITE = Path("book/_build/html/_sources")
 
 # What chapters import and is slow to import: here once, instead of in every process.
 SLOW = (
-    "transformer_training.agreement",
     "layer_checks",
     "matplotlib.figure",
     "torch._dynamo",

@@ -2,7 +2,8 @@
 
 One block with one head learns which verb a sentence has. Take a part out of it before it is trained
 (`ablations`), and some kind of sentence goes wrong. A kind more asks for a second head, and one for
-a second block.
+a second block. What a model makes of such sentences tells what it looks at (Linzen, Dupoux and
+Goldberg 2016, https://aclanthology.org/Q16-1037/).
 """
 
 from transformer_training.kept import kept
