@@ -15,7 +15,9 @@ _LACKING = re.compile(
 )
 
 
-_NUMBER = r"-?\d+\.\d+(?:e[-+]\d+)?|-?\d+e[-+]\d+|-?\d+(?=[ ,]|$)"
+_NUMBER = r"-?\d+\.\d+(?:e[-+]\d+)?|-?\d+e[-+]\d+|-?\d+(?=[ ,]|$)|nan|-?inf"
+
+_RESIDUE = 1e-14
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,11 +93,20 @@ def where_of(error: AssertionError) -> str:
 
 
 def apart(value: float, expected: float) -> tuple[str, str]:
-    """Two numbers with four digits, or as many as tell them apart, and one more."""
+    """Two numbers with four digits, or as many as tell them apart, and one more.
+
+    What rounding has left beside a number of ordinary size is 0: its digits, and whether it has
+    any, are the processor's.
+    """
+    value, expected = _without_residue(value, expected), _without_residue(expected, value)
     for digits in range(3, 17):
         if f"{value:.{digits}g}" != f"{expected:.{digits}g}":
             return f"{value:.{digits + 1}g}", f"{expected:.{digits + 1}g}"
     return repr(value), repr(expected)
+
+
+def _without_residue(number: float, other: float) -> float:
+    return 0.0 if abs(number) < _RESIDUE * min(1.0, abs(other)) else number
 
 
 def _shortened_pair(pair: re.Match[str]) -> str:

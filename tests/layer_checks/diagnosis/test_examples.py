@@ -66,6 +66,24 @@ def test_numbers_have_as_many_digits_as_tell_them_apart() -> None:
     assert apart(2.0, 2.0) == ("2.0", "2.0")
 
 
+def test_a_number_beside_no_number_has_four_digits() -> None:
+    assert apart(float("nan"), 0.048872410232779884) == ("nan", "0.04887")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "written"),
+    [
+        (-0.52731, -1.665e-16, ("-0.5273", "0")),
+        (1.665e-16, 0.52731, ("0", "0.5273")),
+        (1.665e-16, 0.0, ("1.665e-16", "0")),
+        (7e29, 1.0, ("7e+29", "1")),
+        (3e-13, 1.0, ("3e-13", "1")),
+    ],
+)
+def test_what_rounding_left_beside_a_number_is_zero(value, expected, written) -> None:
+    assert apart(value, expected) == written
+
+
 class TestWhatItBehavesLike:
     def test_it_is_said_where_the_values_are_the_same(self) -> None:
         assert check("LayerNorm", Unbiased).behaves_like is wrong_version(
