@@ -154,7 +154,8 @@ window.inspection = {
       .filter((shape) => {
         const box = shape.getBoundingClientRect();
         const isBefore = shape.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING;
-        return isBefore && box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+        const isNear = box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
+        return isBefore && isNear && shape.isPointInFill(new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse()));
       })
       .map((shape) => {
         const { fill, fillOpacity, opacity } = getComputedStyle(shape);
