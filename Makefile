@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations curves experiments real benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -99,6 +99,11 @@ real: $(VENV)/installed ## load the published GPT-2, hold it against transformer
 
 experiments: $(VENV)/installed ## run the chapters' long experiments; writes evaluation/experiments/results/
 	$(BIN)/python -m evaluation.experiments
+
+renew: $(VENV)/installed ## after a change of code that changes no number: run a part of each stale record again, and renew it
+	$(BIN)/python -m evaluation.experiments --renew
+	$(BIN)/python -m evaluation.ablations --renew
+	$(BIN)/python -m evaluation.learning_curves --renew
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m evaluation.benchmarks

@@ -5,7 +5,7 @@ import argparse
 import torch
 from tqdm import tqdm
 
-from evaluation.experiments.record import RESULTS, measured, names
+from evaluation.experiments.record import RESULTS, measured, names, renewed
 from evaluation.recorded import write_results
 
 
@@ -15,13 +15,21 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"all if none: {', '.join(names())}"
     )
+    parser.add_argument(
+        "--renew",
+        action="store_true",
+        help="run the first seed of each, and renew a record that says the same",
+    )
     options = parser.parse_args()
     if unknown := set(options.names) - set(names()):
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(names())}")
     RESULTS.mkdir(exist_ok=True)
     torch.set_num_threads(1)  # sums in another order would be other sums
     for name in tqdm(options.names or names(), unit="experiments", disable=None):
-        write_results(RESULTS / f"{name}.json", measured(name))
+        if options.renew:
+            renewed(name, RESULTS)
+        else:
+            write_results(RESULTS / f"{name}.json", measured(name))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the verb of a small model rests on: words deleted, hidden and swapped, and layers silenced.
 
-Ten models of one block with one head, one of each seed, are asked for the verb of each sentence
+Thirty models of one block with one head, one of each seed, are asked for the verb of each sentence
 whose two nouns differ in number. At the last word a term of attention is deleted (its weight is set
 to zero), or the word is hidden (the other weights are also divided by their sum), or a noun is put
 into its other number. Each is done to both nouns and to every other word, so that what turns the
@@ -28,7 +28,7 @@ SOURCES = (
     "src/transformer_layers/norms/*.py",
     "src/transformer_layers/generation/loss.py",
 )
-SEEDS = 10
+SEEDS = 30
 KINDS = ("near here", "or here")
 PLACES = {"the": 0, "first noun": 1, "joint": 2, "the again": 3, "second noun": 4, "last": 5}
 """Where the words stand in such a sentence: the cat near the dogs here."""
@@ -275,7 +275,7 @@ def _rounded(found: Any) -> Any:
 
 
 def measure() -> dict[str, Any]:
-    """Ten models, one of each seed.
+    """Thirty models, one of each seed.
 
     Returns:
         "words" and "layers": for each kind what the function of that name finds, seed by seed;

@@ -11,6 +11,7 @@ import math
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from torch import Tensor
 from evaluation.novels import novels
 from transformer_layers import GPT2, Tokenizer
 from transformer_training import TrainingConfig, train
+from transformer_training.ranks import ranks_of
+from transformer_training.run import Run
 from transformer_training.step import evaluate
 from transformer_training.tokens import Tokens, number_of_rows, prepare, sequences
 
@@ -47,6 +50,7 @@ SIZES: dict[str, Any] = {
     "dropout": 0.1,
 }
 STEPS = 5000
+FIRST_STEPS = 200  # those that are run again to renew the record
 BATCH_SIZE = 16
 RATE = 2e-3
 DISCOUNTS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -135,6 +139,19 @@ def measure() -> dict[str, Any]:
             "curve": _curve(log),
             **_compared(GPT2.from_pretrained(final), tokens, config.seq),
         }
+
+
+def first_steps() -> dict[str, Any]:
+    """The beginning of the curve, and what it was trained on; no more is run again."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = _config(Path(folder))
+        with ranks_of(config) as ranks, closing(Run(config, ranks)) as run:
+            run.go_on()
+            while run.step < FIRST_STEPS:
+                run.next_step()
+        log = (Path(config.out) / "log.jsonl").read_text().splitlines()
+        tokens = prepare(config, Path(config.out) / "tokens")
+        return {"text": _text(tokens), "curve": _curve([json.loads(line) for line in log])}
 
 
 def _config(folder: Path) -> TrainingConfig:

@@ -4,8 +4,10 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
+from unittest.mock import patch
 
 from evaluation.recorded import read_results
+from evaluation.renewed import renew
 from evaluation.sources import facts, refuse_stale
 
 HERE = Path(__file__).parent
@@ -39,6 +41,32 @@ def measured(name: str) -> dict[str, Any]:
     """
     begun = facts(sources(name))  # before minutes in which a source may change
     return {**begun, "result": _module(name).measure()}
+
+
+def renewed(name: str, folder: Path = RESULTS) -> None:
+    """Runs an experiment with its first seed, and renews its record where it says the same.
+
+    An experiment with one seed runs its `first_steps`.
+
+    Args:
+        name: One of :func:`names`.
+        folder: Where records are.
+
+    Raises:
+        ValueError: If there is no such experiment.
+        SystemExit: If the record cannot be read, or a number is another; with the remedy.
+    """
+    module = _module(name)
+
+    def part_of(record: dict[str, Any]) -> tuple[Any, Any]:
+        if hasattr(module, "first_steps"):
+            return module.first_steps(), record["result"]
+        with patch.object(module, "SEEDS", 1):
+            return module.measure(), record["result"]
+
+    renew(
+        folder / f"{name}.json", sources(name), f"python -m evaluation.experiments {name}", part_of
+    )
 
 
 def recorded(name: str, folder: Path = RESULTS) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def trained_model(
     steps: int = 800,
     batch: int = 66,
     lr: float = 5e-3,
+    lr_decay: bool = True,
     seed: int = 0,
 ) -> GPT2:
     """Trains a small GPT-2 on kinds of text, with a part taken out if one is named.
@@ -58,6 +59,8 @@ def trained_model(
         steps: Updates.
         batch: Texts of each update, as many of each kind.
         lr: Learning rate of AdamW.
+        lr_decay: Whether the rate falls in a straight line to zero over the second half of the
+            updates. At a constant rate a model that has learned a kind can lose it again.
         seed: Of the first weights and of the texts.
 
     Returns:
@@ -92,11 +95,17 @@ def trained_model(
             ABLATIONS[without](model)
         learning = [each for each in model.parameters() if each.requires_grad]
         optimizer = torch.optim.AdamW(learning, lr=lr, fused=True)
+
+        def factor(step: int) -> float:
+            return min(1.0, 2.0 * (1.0 - step / steps)) if lr_decay and steps else 1.0
+
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         for _ in range(steps):
             loss = model.loss(draw(kinds, batch // len(kinds)))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            schedule.step()
         trained = model.eval().to(dtype)  # here, where no inference mode makes it untrainable
     return trained
 

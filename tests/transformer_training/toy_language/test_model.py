@@ -50,6 +50,16 @@ def test_torch_is_left_as_it_was():
     assert torch.is_grad_enabled()
 
 
+def test_the_learning_rate_falls_in_the_second_half():
+    changes = []
+    for lr_decay in (False, True):
+        models = [trained_model(steps=steps, lr_decay=lr_decay) for steps in (2, 4)]
+        changes.append((models[1].wte.weight - models[0].wte.weight).norm().item())
+    constant, falling = changes
+    assert same(trained_model(steps=2), trained_model(steps=2, lr_decay=False))
+    assert 0 < falling < constant  # the fourth of four updates has half the rate
+
+
 def test_another_seed_is_another_model():
     assert not same(trained_model(steps=0), trained_model(steps=0, seed=1))
 
