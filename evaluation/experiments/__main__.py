@@ -1,6 +1,7 @@
 """The command line: `python -m evaluation.experiments`, `make experiments`."""
 
 import argparse
+from pathlib import Path
 
 import torch
 from tqdm import tqdm
@@ -20,14 +21,22 @@ def main() -> None:
         action="store_true",
         help="run the first seed of each, and renew a record that says the same",
     )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        help="a checkout of the commit that made the records: each is renewed where its first seed "
+        "gives the same there and here",
+    )
     options = parser.parse_args()
+    if options.against and not options.renew:
+        parser.error("--against goes with --renew")
     if unknown := set(options.names) - set(names()):
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(names())}")
     RESULTS.mkdir(exist_ok=True)
     torch.set_num_threads(1)  # sums in another order would be other sums
     for name in tqdm(options.names or names(), unit="experiments", disable=None):
         if options.renew:
-            renewed(name, RESULTS)
+            renewed(name, RESULTS, options.against)
         else:
             write_results(RESULTS / f"{name}.json", measured(name))
 

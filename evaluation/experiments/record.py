@@ -1,5 +1,9 @@
 """Which experiments there are, what each has measured, and whether it still would."""
 
+import json
+import os
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -8,7 +12,7 @@ from unittest.mock import patch
 
 from evaluation.recorded import read_results
 from evaluation.renewed import renew
-from evaluation.sources import facts, refuse_stale
+from evaluation.sources import changed, digests, facts, refuse_stale
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -43,30 +47,61 @@ def measured(name: str) -> dict[str, Any]:
     return {**begun, "result": _module(name).measure()}
 
 
-def renewed(name: str, folder: Path = RESULTS) -> None:
+def renewed(name: str, folder: Path = RESULTS, against: Path | None = None) -> None:
     """Runs an experiment with its first seed, and renews its record where it says the same.
 
-    An experiment with one seed runs its `first_steps`.
+    An experiment with one seed runs its `first_steps`. Where a run grows the last bits of a
+    processor to other numbers, as one that diverges, it is held against the same run of the code
+    that made the record.
 
     Args:
         name: One of :func:`names`.
         folder: Where records are.
+        against: A checkout in which the sources are those of the record, to run it there too; if
+            none is given, the record is what it is held against.
 
     Raises:
         ValueError: If there is no such experiment.
-        SystemExit: If the record cannot be read, or a number is another; with the remedy.
+        SystemExit: If the record cannot be read, a number is another, or the checkout has other
+            sources; with the remedy.
     """
-    module = _module(name)
+    made_by = f"python -m evaluation.experiments {name}"
 
     def part_of(record: dict[str, Any]) -> tuple[Any, Any]:
-        if hasattr(module, "first_steps"):
-            return module.first_steps(), record["result"]
-        with patch.object(module, "SEEDS", 1):
-            return module.measure(), record["result"]
+        if against is None:
+            return _first(name), record["result"]
+        if other := changed(record["sources"], digests(sources(name), against)):
+            raise SystemExit(f"{against}: {', '.join(other)} did not make the record of {name}")
+        there = subprocess.run(
+            [sys.executable, "-c", _FIRST, name],
+            cwd=against,
+            env={**os.environ, "PYTHONPATH": f"{against / 'src'}{os.pathsep}{against}"},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return _first(name), json.loads(there.stdout)
 
-    renew(
-        folder / f"{name}.json", sources(name), f"python -m evaluation.experiments {name}", part_of
-    )
+    renew(folder / f"{name}.json", sources(name), made_by, part_of)
+
+
+# What `_first` does, for a checkout that may not have it yet.
+_FIRST = """
+import importlib, json, sys, torch
+from unittest.mock import patch
+torch.set_num_threads(1)
+module = importlib.import_module(f"evaluation.experiments.{sys.argv[1]}")
+with patch.object(module, "SEEDS", 1):
+    print(json.dumps(module.measure()))
+"""
+
+
+def _first(name: str) -> Any:
+    module = _module(name)
+    if hasattr(module, "first_steps"):
+        return module.first_steps()
+    with patch.object(module, "SEEDS", 1):
+        return module.measure()
 
 
 def recorded(name: str, folder: Path = RESULTS) -> dict[str, Any]:

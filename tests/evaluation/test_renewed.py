@@ -13,6 +13,7 @@ from evaluation.learning_curves.measure import again
 from evaluation.learning_curves.plan import PLAN
 from evaluation.recorded import write_results
 from evaluation.renewed import CLOSE, differences, renew
+from evaluation.sources import digests
 
 SOURCES = ("evaluation/sources.py",)
 STALE = {"evaluation/sources.py": "0"}
@@ -102,3 +103,18 @@ def test_curves_are_held_against_the_shortest_without_each_part():
     assert asked == [(cell, 3)]
     assert before == [tiny]
     assert now == [{**tiny, "loss": [0.5]}]
+
+
+def test_the_code_that_made_the_record_is_run_beside_it(file, monkeypatch, tmp_path):
+    checkout = tmp_path / "checkout"
+    there = checkout / "evaluation" / "experiments"
+    there.mkdir(parents=True)
+    (checkout / "evaluation" / "sources.py").write_text("")
+    program = "SEEDS = 2\n\ndef measure():\n    return {'shares': [0.125, 0.25][:SEEDS]}\n"
+    (there / "made.py").write_text(program)
+    experiment(monkeypatch, measure=lambda: {"shares": [0.125]})
+    with pytest.raises(SystemExit, match=r"evaluation/sources\.py did not make the record of made"):
+        renewed("made", file.parent, checkout)
+    write_results(file, json.loads(file.read_text()) | {"sources": digests(SOURCES, checkout)})
+    renewed("made", file.parent, checkout)
+    assert json.loads(file.read_text())["sources"] == digests(SOURCES)
