@@ -1,13 +1,22 @@
 """What is read of the config of a Llama, and what is refused."""
 
 import json
+import re
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from transformer_layers import Llama, Llama3Scaling, LlamaConfig, load_model
+from transformer_layers import (
+    LinearScaling,
+    Llama,
+    Llama3Scaling,
+    LlamaConfig,
+    YaRNScaling,
+    load_model,
+)
 from transformer_layers.models.llama.checkpoint import CODEC
+from transformer_layers.models.llama.config import FAMILIES
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -65,13 +74,82 @@ def test_of_two_forms_the_one_that_is_not_empty_counts(tmp_path):
     assert both.rope_scaling == config_of(tmp_path, rope_scaling=LLAMA3).rope_scaling
 
 
-def test_the_longest_sequence_of_before_counts_beside_the_settings(tmp_path):
+@pytest.mark.parametrize("kind", [{"rope_type": "yarn", "factor": 8.0}, LLAMA3])
+def test_the_longest_sequence_of_before_counts_beside_the_settings(tmp_path, kind):
     name = "original_max_position_embeddings"
-    for kind in ({"rope_type": "yarn", "factor": 8.0}, LLAMA3):
-        for inside in ({}, {name: 7}):
-            found = config_of(tmp_path, rope_scaling=kind | inside, **{name: 60})
-            assert getattr(found.rope_scaling, name) == 60
-        assert getattr(config_of(tmp_path, rope_scaling=kind | {name: 7}).rope_scaling, name) == 7
+    for inside in ({}, {name: 60}, {name: None}):
+        found = config_of(tmp_path, rope_scaling=kind | inside, **{name: 60})
+        assert getattr(found.rope_scaling, name) == 60
+    found = config_of(tmp_path, rope_scaling=kind | {name: 7}, **{name: None})
+    assert getattr(found.rope_scaling, name) == 7
+    linear = config_of(tmp_path, rope_scaling={"type": "linear", "factor": 2.0}, **{name: 60})
+    assert linear.rope_scaling == LinearScaling(2.0)
+
+
+DEFAULT = {"rope_type": "default", "rope_theta": 1e6}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"rope_parameters": DEFAULT, "rope_scaling": YARN},
+            "rope_scaling is {'factor': 4.0, 'original_max_position_embeddings': 10, 'rope_type': "
+            "'yarn'}, and rope_parameters beside it {'rope_theta': 1000000.0, 'rope_type': "
+            "'default'}: one of the two must go, and the other one must have all that is to count",
+        ),
+        (
+            {"rope_parameters": DEFAULT, "rope_scaling": {"type": "dynamic", "factor": 4.0}},
+            "rope_type is 'dynamic', and Llama computes it for default, linear, llama3, yarn only",
+        ),
+        (
+            {"rope_parameters": DEFAULT, "rope_theta": 500.0},
+            "rope_theta in rope_parameters is 1000000.0, and rope_theta beside it is 500.0: one of",
+        ),
+        (
+            {"rope_scaling": YARN, "original_max_position_embeddings": 12},
+            "original_max_position_embeddings in rope_scaling is 10, and original_max_position_"
+            "embeddings beside it is 12: one of the two must go",
+        ),
+        (
+            {"rope_scaling": YARN | {"type": "linear"}},
+            "rope_type in rope_scaling is 'yarn', and type is 'linear': one of the two must go",
+        ),
+        (
+            {"rope_parameters": {"full_attention": DEFAULT, "sliding_attention": DEFAULT}},
+            "rope_parameters has settings of their own for ['full_attention', 'sliding_attention']",
+        ),
+        (
+            {"rope_parameters": DEFAULT, "rope_scaling": {"full_attention": YARN}},
+            "rope_scaling has settings of their own for ['full_attention'], and Llama has the same",
+        ),
+        (
+            {"rope_scaling": {"factor": 4.0}},
+            "rope_scaling has ['factor'], and no rope_type that says for what",
+        ),
+        ({"rope_parameters": DEFAULT | {"turns": 3}}, "['turns'], which a default scaling does"),
+        ({"rope_scaling": {"rope_type": ["yarn"]}}, "rope_type is ['yarn'], and Llama computes"),
+        ({"rope_parameters": {"rope_theta": None}}, "rope_theta must be a finite number, got None"),
+    ],
+)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_settings_that_contradict_each_other_or_are_not_read_are_refused(
+    tmp_path, family, changed, said
+):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        config_of(tmp_path, model_type=family, **changed)
+
+
+@pytest.mark.parametrize("empty", [{}, {"rope_parameters": None}, {"rope_parameters": {}}])
+def test_two_forms_that_say_the_same_are_one(tmp_path, empty):
+    one = config_of(tmp_path, rope_scaling=YARN, rope_theta=1e6, **empty)
+    assert (one.rope_theta, one.rope_scaling) == (1e6, YaRNScaling(4.0, 10))
+    old = {"type": "yarn", "rope_theta": 1e6} | {k: YARN[k] for k in list(YARN)[1:]}
+    both = config_of(tmp_path, rope_scaling=old, rope_parameters=YARN | {"rope_theta": 1e6})
+    assert both == one
+    assert config_of(tmp_path, rope_scaling=YARN, rope_parameters=YARN, rope_theta=1e6) == one
+    assert config_of(tmp_path, rope_parameters=DEFAULT, rope_theta=1e6).rope_theta == 1e6
 
 
 @pytest.mark.parametrize(
