@@ -155,7 +155,7 @@ def _window(family: str, entries: dict[str, Any], sizes: dict[str, Any]) -> dict
     window = entries.get("sliding_window") if "sliding_window" in options else None
     if "max_window_layers" in options and not entries.get("use_sliding_window", False):
         window = None
-    without = entries.get("max_window_layers", 28) if "max_window_layers" in options else 0
+    without = entries["max_window_layers"] if "max_window_layers" in options else 0
     blocks = sizes.get("num_hidden_layers", 32)
     windows = [None if i < without else window for i in range(blocks)]
     require_layer_types(entries.get("layer_types"), windows, "Llama")

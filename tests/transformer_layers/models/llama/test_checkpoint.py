@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from transformer_layers import (
     LinearScaling,
@@ -197,6 +197,43 @@ def test_sliding_windows_of_qwen_are_off_unless_switched_on(tmp_path):
     assert config_of(tmp_path, **windowed).sliding_window is None
     found = config_of(tmp_path, use_sliding_window=True, **windowed)
     assert [found.window_of(i) for i in range(2)] == [None, 4]
+
+
+@pytest.mark.parametrize("family", ["qwen2", "qwen3"])
+def test_a_window_of_qwen_that_is_switched_on_and_left_out_is_that_of_transformers(
+    tmp_path, family
+):
+    found = config_of(tmp_path, model_type=family, use_sliding_window=True, num_hidden_layers=30)
+    theirs = AutoConfig.for_model(family, use_sliding_window=True, num_hidden_layers=30)
+    assert (found.sliding_window, found.max_window_layers) == (4096, 28)
+    assert (theirs.sliding_window, theirs.max_window_layers) == (4096, 28)
+    on = {"model_type": family, "use_sliding_window": True}
+    assert config_of(tmp_path, sliding_window=None, **on).sliding_window is None
+    assert config_of(tmp_path, sliding_window=9, **on).sliding_window == 9
+    assert config_of(tmp_path, model_type=family).sliding_window is None
+
+
+@pytest.mark.parametrize(
+    ("scaling", "length", "longest"),
+    [
+        (None, 16, 16),
+        (LinearScaling(2.5), 15, 37),
+        (LinearScaling(1.15), 100, 115),
+        (LinearScaling(0.5), 16, 16),
+        (YaRNScaling(4.0, 10), 16, 40),
+        (YaRNScaling(4.0, 10), 50, 50),
+        (Llama3Scaling(4.0, original_max_position_embeddings=16), 16, 64),
+        (Llama3Scaling(4.0, original_max_position_embeddings=10), 16, 16),  # as published
+        (Llama3Scaling(0.5, original_max_position_embeddings=16), 16, 16),
+    ],
+)
+def test_a_scaling_allows_longer_sequences_though_the_length_was_left(scaling, length, longest):
+    config = LlamaConfig(11, 8, 12, 1, 2, max_position_embeddings=length, rope_scaling=scaling)
+    model = Llama(config).eval()
+    assert model.max_seq == config.max_seq == longest
+    assert model(torch.zeros(1, longest, dtype=torch.int64)).shape == (1, longest, 11)
+    with pytest.raises(ValueError, match=f"{longest} positions, got"):
+        model(torch.zeros(1, longest + 1, dtype=torch.int64))
 
 
 def test_a_second_head_must_be_the_embedding_where_the_two_are_tied(tmp_path):
