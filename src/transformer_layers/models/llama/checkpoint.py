@@ -35,13 +35,20 @@ _SIZES = (
     "max_position_embeddings",
 )
 _FLAGS = ("tie_word_embeddings", "attention_bias", "mlp_bias")
+_CHANGEABLE = (
+    "max_position_embeddings",
+    "max_window_layers",
+    "rope_scaling",
+    "rope_theta",
+    "sliding_window",
+)
 _ARCHITECTURES = {"olmo2": "Olmo2"}  # else the name of the family, capitalized
 
 # Options that change what a model computes, and the values for which it is what Llama computes.
+# Dropout is no such option: it is off in evaluation.
 _COMPUTED: dict[str, tuple[object, ...]] = {
     **COMPUTED_BY_ALL,
     "hidden_act": ("silu",),
-    "attention_dropout": (0.0, 0, None),
     "partial_rotary_factor": (1.0, 1, None),
     "pretraining_tp": (1, None),  # more than one sums products in another order
     "clip_qkv": (None,),
@@ -174,6 +181,7 @@ CODEC = Codec(
         key: value for key, value in stored.items() if not key.endswith(".rotary_emb.inv_freq")
     },
     tied=lambda config: {HEAD: EMBEDDING} if config.tie_word_embeddings else {},
+    changeable=_CHANGEABLE,
     described=lambda config: (
         f"{config.model_type} of num_hidden_layers = {config.num_hidden_layers}"
     ),

@@ -247,6 +247,51 @@ def test_a_second_head_must_be_the_embedding_where_the_two_are_tied(tmp_path):
     assert text["tie_word_embeddings"] is False
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("place", ["rope_scaling", "rope_parameters"])
+def test_what_changes_nothing_in_evaluation_is_taken(tmp_path, family, place):
+    yarn = {**YARN, "rope_theta": 1e4}
+    plain = config_of(tmp_path, model_type=family, **{place: yarn})
+    inert = {
+        "finetuned": True,
+        "low_freq_factor": 2.0,  # of another scaling
+        "attention_factor": None,
+        "partial_rotary_factor": 1.0,
+    }
+    dropping = {"attention_dropout": 0.1, "use_cache": False, "initializer_range": 0.5}
+    found = config_of(tmp_path, model_type=family, **{place: yarn | inert}, **dropping)
+    assert found == plain
+    assert config_of(tmp_path, **{place: DEFAULT | {"factor": 4.0}}).rope_scaling is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"rope_theta": 500.0}, r"rope_theta is 500\.0, not 10000\.0$"),
+        (
+            {"rope_scaling": YARN, "max_position_embeddings": 64},
+            r"max_position_embeddings is 64, not 2048, rope_scaling is YaRN.*, not None$",
+        ),
+        ({"use_sliding_window": True, "sliding_window": 3}, "sliding_window is 3, not None$"),
+    ],
+)
+def test_a_config_that_was_changed_on_purpose_counts_and_is_told(tmp_path, changed, said):
+    config = LlamaConfig(11, 24, 12, 2, 2, model_type="qwen2")
+    Llama(config).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    entries = json.loads(path.read_text()) | changed
+    path.write_text(json.dumps(entries))
+    with pytest.warns(UserWarning, match=f"was changed since .* was saved, and counts: {said}"):
+        model = load_model(tmp_path)
+    assert model.config == CODEC.config_of(entries, path) != config
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path)
+    torch.testing.assert_close(theirs(ids).logits, model(ids))
+    path.write_text(json.dumps(entries | {"rms_norm_eps": 0.5}))
+    with pytest.raises(ValueError, match=r"not the config that model\.safetensors was"):
+        load_model(tmp_path)
+
+
 def test_weights_of_no_known_model_are_refused(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "mamba"}')
     with pytest.raises(ValueError, match="model_type is 'mamba', which no class computes; there"):
