@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,8 +68,10 @@ def read_checkpoint(
     memory of its own.
 
     A file of weights that :func:`write_checkpoint` wrote has its config and a digest in its header:
-    another `config.json` beside it is refused, and so are other weights than were written. While a
-    process saves there, what is read is the model from before or the one that it saves.
+    another `config.json` beside it is refused, and so are other weights than were written. One that
+    differs only in options that are changed on purpose, such as the base of rotary positions,
+    counts, with a warning. While a process saves there, what is read is the model from before or
+    the one that it saves.
 
     Args:
         codec: That of the model.
@@ -181,7 +184,28 @@ def _remove_other_generation(codec: Codec[Any], folder: Path, text: str) -> None
 
 
 class _MixedFilesError(ValueError):
-    """Files that do not belong together, for good or while another process saves."""
+    """Files that do not belong together, for good or while another process saves.
+
+    Args:
+        message: What does not fit.
+        config: The config beside the weights, if it can be one that was changed on purpose.
+        differing: What it has, and what the weights were saved with.
+    """
+
+    def __init__(self, message: str, config: Any = None, differing: str = "") -> None:
+        super().__init__(message)
+        self._config = config
+        self._differing = differing
+
+    def changed_config(self, weights: Path, path: Path) -> Any:
+        """The config that was changed on purpose, with a warning; refuses any other."""
+        if self._config is None:
+            raise ValueError(str(self)) from None
+        warnings.warn(
+            f"{path}: was changed since {weights.name} was saved, and counts: {self._differing}",
+            stacklevel=2,
+        )
+        return self._config
 
 
 @contextmanager
@@ -192,10 +216,12 @@ def _open(codec: Codec[Config], folder: Path) -> Iterator[tuple[Config, StoredWe
             try:
                 config = _config_of(codec, stored, folder)
             except _MixedFilesError as error:
-                if pause == PAUSES[-1]:
-                    raise ValueError(str(error)) from None
+                found = error
             else:
                 yield config, stored
+                return
+            if pause == PAUSES[-1]:
+                yield found.changed_config(stored.source, folder / CONFIG), stored
                 return
         time.sleep(pause)
 
@@ -219,12 +245,17 @@ def _config_of(codec: Codec[Config], stored: StoredWeights, folder: Path) -> Con
         (each.name, getattr(beside, each.name), getattr(config, each.name))
         for each in dataclasses.fields(cast(Any, config))
     ]
+    changed = {name for name, a, b in sizes if a != b}
     differing = ", ".join(f"{name} is {a}, not {b}" for name, a, b in sizes if a != b)
     both = codec.with_generation is not None and os.path.lexists(folder / GENERATION)
     removed = f"{CONFIG} and {GENERATION}" if both else CONFIG
+    # While another process saves, either can be replaced meanwhile.
+    on_purpose = changed <= set(codec.changeable) and stored.are_in_place()
     raise _MixedFilesError(
         f"{path}: not the config that {stored.source.name} was saved with: {differing}. If the "
-        f"weights are the right ones, remove {removed}; they hold theirs"
+        f"weights are the right ones, remove {removed}; they hold theirs",
+        beside if on_purpose and _config_in(codec, path) == beside else None,
+        differing,
     )
 
 

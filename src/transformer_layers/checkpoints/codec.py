@@ -1,6 +1,6 @@
 """What reading and writing of checkpoints asks of a model: how its sizes and weights are stored."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -31,6 +31,8 @@ class Codec(Generic[Config]):
         stored_as: The name that a file that is written has for a key.
         tied: Names that a file may have for a second weight, which must equal the one named; by the
             sizes.
+        changeable: Options that may differ from those that the weights were saved with, since they
+            are changed in trained models: for longer sequences, or for further training.
         described: The model with the size that says how many weights it has, for errors.
         layout: How matrices are stored, for the error about one that is transposed.
     """
@@ -43,6 +45,7 @@ class Codec(Generic[Config]):
     renamed: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     stored_as: Callable[[str], str] = str
     tied: Callable[[Config], Mapping[str, str]] = lambda config: {}
+    changeable: Collection[str] = ()
     described: Callable[[Config], str] = lambda config: f"model of {config}"
     layout: str = "torch.nn.Linear stores (out, in)"
 

@@ -19,10 +19,22 @@ _SCALINGS: dict[str, type[RopeScaling]] = {
     "llama3": Llama3Scaling,
     "yarn": YaRNScaling,
 }
+_FORMS = ("rope_parameters", "rope_scaling")
+_LENGTH = "original_max_position_embeddings"
+_WITH_LENGTH = ("llama3", "yarn")
+# What changes nothing, and what there is for any kind of scaling: one of another kind changes
+# nothing, as in transformers.
+_INERT = ("type", "finetuned")
+_KNOWN = {"rope_theta", "rope_type", "partial_rotary_factor", *_INERT}
+_KNOWN |= {field.name for scaling in _SCALINGS.values() for field in dataclasses.fields(scaling)}
+_KNOWN |= {"short_factor", "long_factor", "mrope_section"}
 
 
 def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeScaling | None]:
     """Reads the base and the scaling, from either of the two forms that configs have.
+
+    A setting can stand in several places, and versions of `transformers` differ in which of them
+    counts. So all must say the same.
 
     Args:
         entries: What `config.json` holds.
@@ -32,51 +44,37 @@ def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeSca
         The base, and what changes the frequencies, if there is anything.
 
     Raises:
-        ValueError: If an entry is damaged, or asks for what is not computed.
+        ValueError: If an entry is damaged, asks for what is not computed, or contradicts another.
     """
-    forms = [entries[name] for name in ("rope_parameters", "rope_scaling") if entries.get(name)]
-    for found in forms:
-        if not isinstance(found, dict):
-            raise ValueError(
-                f"the settings of rotary positions must be an object, got {shown(found)}"
-            )
-    if len(forms) == 2 and forms[0] != forms[1]:
-        raise ValueError(
-            f"rope_scaling is {shown(forms[1])}, and rope_parameters beside it {shown(forms[0])}: "
-            "one of the two must go"
-        )
-    given = dict(forms[0]) if forms else {}
+    forms = {name: _form(name, entries, model) for name in _FORMS if entries.get(name)}
+    if len(forms) == 2:
+        _require_same(*forms.values())
+    where, given = forms.popitem() if forms else (_FORMS[0], {})
     theta = given.pop("rope_theta", entries.get("rope_theta", 10_000.0))
-    kind = given.pop("rope_type", given.pop("type", "default"))
-    given.pop("type", None)
+    kind = given.pop("rope_type", None)
     require_computed(
         "partial_rotary_factor", given.pop("partial_rotary_factor", 1.0), (1.0, 1), model
     )
-    if kind == "default":
+    if kind is None and given:
+        raise ValueError(f"{where} has {shown(sorted(given))}, and no rope_type that says for what")
+    if kind in (None, "default"):
         return number_entry("rope_theta", theta), None
-    if kind not in _SCALINGS:
-        raise ValueError(
-            f"rope_type is {shown(kind)}, and {model} computes it for default, "
-            f"{', '.join(_SCALINGS)} only"
-        )
     scaling = _SCALINGS[kind]
     fields = {field.name: field for field in dataclasses.fields(scaling)}
-    if "original_max_position_embeddings" in fields:
-        name = "original_max_position_embeddings"
-        given.setdefault(name, entries.get("max_position_embeddings"))
-        if entries.get(name) is not None:  # before what the settings say, as in transformers
-            given[name] = entries[name]
-    unknown = sorted(given.keys() - fields.keys())
-    if unknown:
-        raise ValueError(f"rope_scaling has {shown(unknown)}, which a {kind} scaling does not have")
+    if _LENGTH in fields:
+        given.setdefault(_LENGTH, entries.get("max_position_embeddings"))
     missing = [
         name
         for name, field in fields.items()
         if field.default is dataclasses.MISSING and given.get(name) is None
     ]
     if missing:
-        raise ValueError(f"rope_scaling must have {missing[0]} for a {kind} scaling")
-    values = {name: _value(name, value) for name, value in given.items() if value is not None}
+        raise ValueError(f"{where} must have {missing[0]} for a {kind} scaling")
+    values = {
+        name: _value(name, value)
+        for name, value in given.items()
+        if name in fields and value is not None
+    }
     return number_entry("rope_theta", theta), scaling(**values)
 
 
@@ -93,6 +91,67 @@ def scaling_entries(scaling: RopeScaling | None) -> dict[str, Any] | None:
         name: value for name, value in dataclasses.asdict(scaling).items() if value is not None
     }
     return {"rope_type": kind, **given}
+
+
+def _form(name: str, entries: dict[str, Any], model: str) -> dict[str, Any]:
+    """The settings of one form and those that stand beside it, each under its present name."""
+    found = entries[name]
+    if not isinstance(found, dict):
+        raise ValueError(f"the settings of rotary positions must be an object, got {shown(found)}")
+    nested = sorted(key for key, value in found.items() if isinstance(value, dict))
+    if nested:
+        raise ValueError(
+            f"{name} has settings of their own for {shown(nested)}, and {model} has the same for "
+            "all layers"
+        )
+    kind = _agreed({f"rope_type in {name}": found.get("rope_type"), "type": found.get("type")})
+    if kind not in (None, "default") and (not isinstance(kind, str) or kind not in _SCALINGS):
+        raise ValueError(
+            f"rope_type is {shown(kind)}, and {model} computes it for default, "
+            f"{', '.join(_SCALINGS)} only"
+        )
+    unknown = sorted(found.keys() - _KNOWN)
+    if unknown:
+        raise ValueError(
+            f"{name} has {shown(unknown)}, which a {kind or 'default'} scaling does not have"
+        )
+    settled = {**found, "rope_type": kind}
+    for key in ("rope_theta", _LENGTH):
+        if entries.get(key) is not None and (key != _LENGTH or kind in _WITH_LENGTH):
+            places = {f"{key} in {name}": found.get(key), f"{key} beside it": entries[key]}
+            settled[key] = _agreed(places)
+    return {
+        key: value
+        for key, value in settled.items()
+        if key not in _INERT and (value is not None or key == "rope_theta")
+    }
+
+
+def _agreed(places: dict[str, object]) -> object:
+    """The value of a setting that stands in two places, of which one may be empty."""
+    given = {place: value for place, value in places.items() if value is not None}
+    first, *others = given.values() or (None,)
+    if others and others != [first]:
+        one, other = given
+        raise ValueError(
+            f"{one} is {shown(first)}, and {other} is {shown(others[0])}: one of the two must go"
+        )
+    return first
+
+
+def _require_same(parameters: dict[str, Any], scaling: dict[str, Any]) -> None:
+    """Refuses two forms that do not say the same, with what they differ in."""
+    names = parameters.keys() | scaling.keys()
+    differing = {name for name in names if parameters.get(name) != scaling.get(name)}
+    if differing:
+        one, other = (
+            shown({name: form[name] for name in sorted(differing & form.keys())})
+            for form in (scaling, parameters)
+        )
+        raise ValueError(
+            f"rope_scaling is {one}, and rope_parameters beside it {other}: one of the two must "
+            "go, and the other one must have all that is to count, such as rope_theta"
+        )
 
 
 def _value(name: str, value: object) -> Any:

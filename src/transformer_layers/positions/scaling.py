@@ -54,6 +54,17 @@ class LinearScaling:
         """Divides each frequency by the factor."""
         return frequencies / self.factor
 
+    def longest(self, max_position_embeddings: int) -> int:
+        """How long sequences are at most, in tokens.
+
+        Args:
+            max_position_embeddings: The length that a config has, of training without the scaling.
+
+        Returns:
+            The factor times as many, or this length if it is greater.
+        """
+        return _longest(max_position_embeddings, self.factor, max_position_embeddings)
+
 
 @dataclass(frozen=True)
 class NTKScaling:
@@ -84,6 +95,17 @@ class NTKScaling:
         pairs = frequencies.shape[-1]
         place = torch.arange(pairs, dtype=frequencies.dtype, device=frequencies.device)
         return frequencies * self.factor ** (-place / max(pairs - 1, 1))
+
+    def longest(self, max_position_embeddings: int) -> int:
+        """How long sequences are at most, in tokens.
+
+        Args:
+            max_position_embeddings: The length that a config has, of training without the scaling.
+
+        Returns:
+            The factor times as many, or this length if it is greater.
+        """
+        return _longest(max_position_embeddings, self.factor, max_position_embeddings)
 
 
 @dataclass(frozen=True)
@@ -153,6 +175,18 @@ class YaRNScaling:
         divided = ((place - first) / (last - first)).clamp(0, 1)
         return frequencies * (1 - divided) + frequencies / self.factor * divided
 
+    def longest(self, max_position_embeddings: int) -> int:
+        """How long sequences are at most, in tokens.
+
+        Args:
+            max_position_embeddings: The length that a config has.
+
+        Returns:
+            The factor times the original length, or this length if it is greater.
+        """
+        original = self.original_max_position_embeddings
+        return _longest(max_position_embeddings, self.factor, original)
+
     def _magnitude(self, scale: float) -> float:
         return 0.1 * scale * math.log(self.factor) + 1.0 if self.factor > 1 else 1.0
 
@@ -207,3 +241,23 @@ class Llama3Scaling:
         kept = (turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
         kept = kept.clamp(0, 1)
         return frequencies * kept + frequencies / self.factor * (1 - kept)
+
+    def longest(self, max_position_embeddings: int) -> int:
+        """How long sequences are at most, in tokens.
+
+        Args:
+            max_position_embeddings: The length that a config has.
+
+        Returns:
+            This length, as published models have it; the factor times the original length if it was
+            left at no more than that.
+        """
+        original = self.original_max_position_embeddings
+        if max_position_embeddings > original:
+            return max_position_embeddings
+        return _longest(max_position_embeddings, self.factor, original)
+
+
+def _longest(length: int, factor: float, original: int) -> int:
+    # Rounded, since 1.15 * 100 is 114.99999999999999.
+    return max(length, int(round(factor * original, 6)))

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import stat
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -200,6 +201,16 @@ def test_refuses_another_config_than_the_weights_were_saved_with(tmp_path):
     refused(tmp_path, message)
     (tmp_path / "config.json").unlink()
     assert read_checkpoint(tmp_path)[0] == CONFIG
+
+
+def test_a_dropout_that_was_changed_counts_and_is_told(tmp_path):
+    dropouts = dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), 0.25)
+    write_and_edit(tmp_path, **dropouts)
+    said = f"^{tmp_path / 'config.json'}: was changed since model.safetensors was saved, and counts"
+    with pytest.warns(UserWarning, match=said):
+        config, weights = read_checkpoint(tmp_path)
+    assert config == replace(CONFIG, dropout=0.25)
+    same(weights, random_weights())
 
 
 def test_a_config_may_say_the_same_in_other_words(tmp_path):

@@ -68,6 +68,14 @@ def test_yarn_multiplies_scores_by_the_square_of_its_factor():
     assert_same([(turned * turned).sum(-1)], [(x * x).sum(-1) * scaling.table_factor**2])
 
 
+def test_how_long_sequences_become_is_at_least_the_factor_times_those_of_training():
+    assert [each(4.0).longest(16) for each in (LinearScaling, NTKScaling)] == [64, 64]
+    assert YaRNScaling(4.0, 32_768).longest(40_960) == 131_072
+    assert YaRNScaling(4.0, 32_768).longest(262_144) == 262_144
+    assert Llama3Scaling().longest(8192) == 65_536
+    assert Llama3Scaling(32.0).longest(131_072) == 131_072  # as Llama 3.2 is published
+
+
 def test_one_pair_is_scaled_without_a_division_by_zero():
     for scaling in (NTKScaling(2.0), YaRNScaling(2.0, 16), Llama3Scaling()):
         assert RotaryPositions(2, scaling=scaling).frequencies().isfinite().all()

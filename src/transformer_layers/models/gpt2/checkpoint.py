@@ -196,6 +196,7 @@ CODEC = Codec(
     renamed=without_prefix_and_masks,
     stored_as=lambda key: PREFIX + key,
     tied=lambda config: {HEAD: "wte.weight"},
+    changeable=("dropout",),
     described=lambda config: f"GPT-2 of n_layer = {config.n_layer}",
     layout="GPT-2 stores (in, out), torch.nn.Linear (out, in)",
 )

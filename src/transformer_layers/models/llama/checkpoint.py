@@ -35,13 +35,20 @@ _SIZES = (
     "max_position_embeddings",
 )
 _FLAGS = ("tie_word_embeddings", "attention_bias", "mlp_bias")
+_CHANGEABLE = (
+    "max_position_embeddings",
+    "max_window_layers",
+    "rope_scaling",
+    "rope_theta",
+    "sliding_window",
+)
 _ARCHITECTURES = {"olmo2": "Olmo2"}  # else the name of the family, capitalized
 
 # Options that change what a model computes, and the values for which it is what Llama computes.
+# Dropout is no such option: it is off in evaluation.
 _COMPUTED: dict[str, tuple[object, ...]] = {
     **COMPUTED_BY_ALL,
     "hidden_act": ("silu",),
-    "attention_dropout": (0.0, 0, None),
     "partial_rotary_factor": (1.0, 1, None),
     "pretraining_tp": (1, None),  # more than one sums products in another order
     "clip_qkv": (None,),
@@ -155,7 +162,7 @@ def _window(family: str, entries: dict[str, Any], sizes: dict[str, Any]) -> dict
     window = entries.get("sliding_window") if "sliding_window" in options else None
     if "max_window_layers" in options and not entries.get("use_sliding_window", False):
         window = None
-    without = entries.get("max_window_layers", 28) if "max_window_layers" in options else 0
+    without = entries["max_window_layers"] if "max_window_layers" in options else 0
     blocks = sizes.get("num_hidden_layers", 32)
     windows = [None if i < without else window for i in range(blocks)]
     require_layer_types(entries.get("layer_types"), windows, "Llama")
@@ -174,6 +181,7 @@ CODEC = Codec(
         key: value for key, value in stored.items() if not key.endswith(".rotary_emb.inv_freq")
     },
     tied=lambda config: {HEAD: EMBEDDING} if config.tie_word_embeddings else {},
+    changeable=_CHANGEABLE,
     described=lambda config: (
         f"{config.model_type} of num_hidden_layers = {config.num_hidden_layers}"
     ),

@@ -28,7 +28,7 @@ class Family:
 _WINDOWS = ("sliding_window", "max_window_layers")
 _MISTRAL = {"intermediate_size": 14336, "num_key_value_heads": 8, "sliding_window": 4096}
 _QWEN = {"vocab_size": 151_936, "intermediate_size": 22016, "num_key_value_heads": 32}
-_QWEN["max_position_embeddings"] = 32_768
+_QWEN |= {"max_position_embeddings": 32_768, "sliding_window": 4096, "max_window_layers": 28}
 FAMILIES = {
     "llama": Family(False, ("attention_bias", "mlp_bias"), {}),
     "mistral": Family(False, _WINDOWS[:1], {**_MISTRAL, "max_position_embeddings": 131_072}),
@@ -55,7 +55,7 @@ class LlamaConfig:
         num_attention_heads: Heads of queries of each block.
         num_key_value_heads: Heads of keys and values; as many as of queries if not given.
         head_dim: Features of a head; `hidden_size / num_attention_heads` if not given.
-        max_position_embeddings: Longest sequence, in tokens.
+        max_position_embeddings: Longest sequence, in tokens; `rope_scaling` can allow longer ones.
         rms_norm_eps: Added to the mean of squares in every norm.
         rope_theta: Base of the frequencies of rotary positions.
         rope_scaling: What changes these frequencies; nothing if not given.
@@ -148,6 +148,23 @@ class LlamaConfig:
     def biased(self) -> bool:
         """Whether the maps to queries, keys and values have a bias."""
         return self.attention_bias or FAMILIES[self.model_type].biased
+
+    @property
+    def max_seq(self) -> int:
+        """Longest sequence, in tokens, with what `rope_scaling` allows beyond the config's length.
+
+        A recipe for longer sequences adds a scaling, and may leave `max_position_embeddings`.
+
+        Examples:
+            >>> from transformer_layers import YaRNScaling
+            >>> LlamaConfig(max_position_embeddings=40_960).max_seq
+            40960
+            >>> scaling = YaRNScaling(4.0, original_max_position_embeddings=32_768)
+            >>> LlamaConfig(max_position_embeddings=40_960, rope_scaling=scaling).max_seq
+            131072
+        """
+        length = self.max_position_embeddings
+        return length if self.rope_scaling is None else self.rope_scaling.longest(length)
 
     def window_of(self, block: int) -> int | None:
         """How many keys a query of a block sees at most; None for all.

@@ -81,7 +81,7 @@ class Llama(LanguageModel):
     @property
     def max_seq(self) -> int:
         """Longest sequence, in tokens."""
-        return self.config.max_position_embeddings
+        return self.config.max_seq
 
     @torch.no_grad()
     def reset_parameters(self) -> None:

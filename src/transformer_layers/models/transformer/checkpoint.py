@@ -392,5 +392,6 @@ CODEC = Codec(
     renamed=renamed,
     stored_as=stored_as,
     tied=lambda config: dict.fromkeys(_TWINS, "embedding.weight"),
+    changeable=("dropout",),
     described=lambda config: f"Transformer of {config.num_layers} encoder layers",
 )

@@ -1,13 +1,22 @@
 """What is read of the config of a Llama, and what is refused."""
 
 import json
+import re
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
-from transformer_layers import Llama, Llama3Scaling, LlamaConfig, load_model
+from transformer_layers import (
+    LinearScaling,
+    Llama,
+    Llama3Scaling,
+    LlamaConfig,
+    YaRNScaling,
+    load_model,
+)
 from transformer_layers.models.llama.checkpoint import CODEC
+from transformer_layers.models.llama.config import FAMILIES
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -65,13 +74,82 @@ def test_of_two_forms_the_one_that_is_not_empty_counts(tmp_path):
     assert both.rope_scaling == config_of(tmp_path, rope_scaling=LLAMA3).rope_scaling
 
 
-def test_the_longest_sequence_of_before_counts_beside_the_settings(tmp_path):
+@pytest.mark.parametrize("kind", [{"rope_type": "yarn", "factor": 8.0}, LLAMA3])
+def test_the_longest_sequence_of_before_counts_beside_the_settings(tmp_path, kind):
     name = "original_max_position_embeddings"
-    for kind in ({"rope_type": "yarn", "factor": 8.0}, LLAMA3):
-        for inside in ({}, {name: 7}):
-            found = config_of(tmp_path, rope_scaling=kind | inside, **{name: 60})
-            assert getattr(found.rope_scaling, name) == 60
-        assert getattr(config_of(tmp_path, rope_scaling=kind | {name: 7}).rope_scaling, name) == 7
+    for inside in ({}, {name: 60}, {name: None}):
+        found = config_of(tmp_path, rope_scaling=kind | inside, **{name: 60})
+        assert getattr(found.rope_scaling, name) == 60
+    found = config_of(tmp_path, rope_scaling=kind | {name: 7}, **{name: None})
+    assert getattr(found.rope_scaling, name) == 7
+    linear = config_of(tmp_path, rope_scaling={"type": "linear", "factor": 2.0}, **{name: 60})
+    assert linear.rope_scaling == LinearScaling(2.0)
+
+
+DEFAULT = {"rope_type": "default", "rope_theta": 1e6}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"rope_parameters": DEFAULT, "rope_scaling": YARN},
+            "rope_scaling is {'factor': 4.0, 'original_max_position_embeddings': 10, 'rope_type': "
+            "'yarn'}, and rope_parameters beside it {'rope_theta': 1000000.0, 'rope_type': "
+            "'default'}: one of the two must go, and the other one must have all that is to count",
+        ),
+        (
+            {"rope_parameters": DEFAULT, "rope_scaling": {"type": "dynamic", "factor": 4.0}},
+            "rope_type is 'dynamic', and Llama computes it for default, linear, llama3, yarn only",
+        ),
+        (
+            {"rope_parameters": DEFAULT, "rope_theta": 500.0},
+            "rope_theta in rope_parameters is 1000000.0, and rope_theta beside it is 500.0: one of",
+        ),
+        (
+            {"rope_scaling": YARN, "original_max_position_embeddings": 12},
+            "original_max_position_embeddings in rope_scaling is 10, and original_max_position_"
+            "embeddings beside it is 12: one of the two must go",
+        ),
+        (
+            {"rope_scaling": YARN | {"type": "linear"}},
+            "rope_type in rope_scaling is 'yarn', and type is 'linear': one of the two must go",
+        ),
+        (
+            {"rope_parameters": {"full_attention": DEFAULT, "sliding_attention": DEFAULT}},
+            "rope_parameters has settings of their own for ['full_attention', 'sliding_attention']",
+        ),
+        (
+            {"rope_parameters": DEFAULT, "rope_scaling": {"full_attention": YARN}},
+            "rope_scaling has settings of their own for ['full_attention'], and Llama has the same",
+        ),
+        (
+            {"rope_scaling": {"factor": 4.0}},
+            "rope_scaling has ['factor'], and no rope_type that says for what",
+        ),
+        ({"rope_parameters": DEFAULT | {"turns": 3}}, "['turns'], which a default scaling does"),
+        ({"rope_scaling": {"rope_type": ["yarn"]}}, "rope_type is ['yarn'], and Llama computes"),
+        ({"rope_parameters": {"rope_theta": None}}, "rope_theta must be a finite number, got None"),
+    ],
+)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_settings_that_contradict_each_other_or_are_not_read_are_refused(
+    tmp_path, family, changed, said
+):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        config_of(tmp_path, model_type=family, **changed)
+
+
+@pytest.mark.parametrize("empty", [{}, {"rope_parameters": None}, {"rope_parameters": {}}])
+def test_two_forms_that_say_the_same_are_one(tmp_path, empty):
+    one = config_of(tmp_path, rope_scaling=YARN, rope_theta=1e6, **empty)
+    assert (one.rope_theta, one.rope_scaling) == (1e6, YaRNScaling(4.0, 10))
+    old = {"type": "yarn", "rope_theta": 1e6} | {k: YARN[k] for k in list(YARN)[1:]}
+    both = config_of(tmp_path, rope_scaling=old, rope_parameters=YARN | {"rope_theta": 1e6})
+    assert both == one
+    assert config_of(tmp_path, rope_scaling=YARN, rope_parameters=YARN, rope_theta=1e6) == one
+    assert config_of(tmp_path, rope_parameters=DEFAULT, rope_theta=1e6).rope_theta == 1e6
 
 
 @pytest.mark.parametrize(
@@ -121,6 +199,43 @@ def test_sliding_windows_of_qwen_are_off_unless_switched_on(tmp_path):
     assert [found.window_of(i) for i in range(2)] == [None, 4]
 
 
+@pytest.mark.parametrize("family", ["qwen2", "qwen3"])
+def test_a_window_of_qwen_that_is_switched_on_and_left_out_is_that_of_transformers(
+    tmp_path, family
+):
+    found = config_of(tmp_path, model_type=family, use_sliding_window=True, num_hidden_layers=30)
+    theirs = AutoConfig.for_model(family, use_sliding_window=True, num_hidden_layers=30)
+    assert (found.sliding_window, found.max_window_layers) == (4096, 28)
+    assert (theirs.sliding_window, theirs.max_window_layers) == (4096, 28)
+    on = {"model_type": family, "use_sliding_window": True}
+    assert config_of(tmp_path, sliding_window=None, **on).sliding_window is None
+    assert config_of(tmp_path, sliding_window=9, **on).sliding_window == 9
+    assert config_of(tmp_path, model_type=family).sliding_window is None
+
+
+@pytest.mark.parametrize(
+    ("scaling", "length", "longest"),
+    [
+        (None, 16, 16),
+        (LinearScaling(2.5), 15, 37),
+        (LinearScaling(1.15), 100, 115),
+        (LinearScaling(0.5), 16, 16),
+        (YaRNScaling(4.0, 10), 16, 40),
+        (YaRNScaling(4.0, 10), 50, 50),
+        (Llama3Scaling(4.0, original_max_position_embeddings=16), 16, 64),
+        (Llama3Scaling(4.0, original_max_position_embeddings=10), 16, 16),  # as published
+        (Llama3Scaling(0.5, original_max_position_embeddings=16), 16, 16),
+    ],
+)
+def test_a_scaling_allows_longer_sequences_though_the_length_was_left(scaling, length, longest):
+    config = LlamaConfig(11, 8, 12, 1, 2, max_position_embeddings=length, rope_scaling=scaling)
+    model = Llama(config).eval()
+    assert model.max_seq == config.max_seq == longest
+    assert model(torch.zeros(1, longest, dtype=torch.int64)).shape == (1, longest, 11)
+    with pytest.raises(ValueError, match=f"{longest} positions, got"):
+        model(torch.zeros(1, longest + 1, dtype=torch.int64))
+
+
 def test_a_second_head_must_be_the_embedding_where_the_two_are_tied(tmp_path):
     tied = Llama(LlamaConfig(11, 8, 12, 1, 2, tie_word_embeddings=True))
     untied = Llama(LlamaConfig(11, 8, 12, 1, 2))
@@ -130,6 +245,51 @@ def test_a_second_head_must_be_the_embedding_where_the_two_are_tied(tmp_path):
     tied.save_pretrained(tmp_path / "tied")
     assert load_model(tmp_path / "tied").lm_head is None
     assert text["tie_word_embeddings"] is False
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("place", ["rope_scaling", "rope_parameters"])
+def test_what_changes_nothing_in_evaluation_is_taken(tmp_path, family, place):
+    yarn = {**YARN, "rope_theta": 1e4}
+    plain = config_of(tmp_path, model_type=family, **{place: yarn})
+    inert = {
+        "finetuned": True,
+        "low_freq_factor": 2.0,  # of another scaling
+        "attention_factor": None,
+        "partial_rotary_factor": 1.0,
+    }
+    dropping = {"attention_dropout": 0.1, "use_cache": False, "initializer_range": 0.5}
+    found = config_of(tmp_path, model_type=family, **{place: yarn | inert}, **dropping)
+    assert found == plain
+    assert config_of(tmp_path, **{place: DEFAULT | {"factor": 4.0}}).rope_scaling is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"rope_theta": 500.0}, r"rope_theta is 500\.0, not 10000\.0$"),
+        (
+            {"rope_scaling": YARN, "max_position_embeddings": 64},
+            r"max_position_embeddings is 64, not 2048, rope_scaling is YaRN.*, not None$",
+        ),
+        ({"use_sliding_window": True, "sliding_window": 3}, "sliding_window is 3, not None$"),
+    ],
+)
+def test_a_config_that_was_changed_on_purpose_counts_and_is_told(tmp_path, changed, said):
+    config = LlamaConfig(11, 24, 12, 2, 2, model_type="qwen2")
+    Llama(config).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    entries = json.loads(path.read_text()) | changed
+    path.write_text(json.dumps(entries))
+    with pytest.warns(UserWarning, match=f"was changed since .* was saved, and counts: {said}"):
+        model = load_model(tmp_path)
+    assert model.config == CODEC.config_of(entries, path) != config
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path)
+    torch.testing.assert_close(theirs(ids).logits, model(ids))
+    path.write_text(json.dumps(entries | {"rms_norm_eps": 0.5}))
+    with pytest.raises(ValueError, match=r"not the config that model\.safetensors was"):
+        load_model(tmp_path)
 
 
 def test_weights_of_no_known_model_are_refused(tmp_path):
