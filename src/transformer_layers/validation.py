@@ -87,13 +87,15 @@ def require_dtype(
     x: Shaped[Tensor, "..."],
     dtype: torch.dtype | None,
     low_precision_input: bool = False,
+    of: str = "parameters",
 ) -> None:
     """Refuses an input whose dtype differs from the parameters', instead of promoting silently.
 
     Under `torch.autocast`, float16, bfloat16 and float32 may meet: autocast converts them. Nothing
     is asked of the input but to be floating where `dtype`, that of the parameters, is None. With
     `low_precision_input`, float16 and bfloat16 input may meet float32 parameters, as in a layer
-    that computes its statistics in float32.
+    that computes its statistics in float32. `of` is what the layer has of that dtype, for the
+    error.
     """
     require_floating(name, x)
     if dtype is None or x.dtype == dtype:
@@ -103,7 +105,7 @@ def require_dtype(
     if _autocasts(x) and torch.float64 not in (x.dtype, dtype):
         return
     raise TypeError(
-        f"{name} is {x.dtype} but the layer's parameters are {dtype}; convert one of "
+        f"{name} is {x.dtype} but the layer's {of} are {dtype}; convert one of "
         f"them, with {name}.to({dtype}) or layer.to({x.dtype})"
     )
 
