@@ -35,6 +35,15 @@ def require_size(name: str, value: int, minimum: int = 1) -> None:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
 
 
+def require_activation(activation: object) -> None:
+    """Refuses what cannot be called, such as the name that torch's layers take."""
+    if not callable(activation):
+        raise TypeError(
+            "activation must be a function from a tensor to a tensor, such as torch.relu or "
+            f"transformer_layers.gelu; got {activation!r} of type {type(activation).__name__}"
+        )
+
+
 def require_positive(name: str, value: float) -> None:
     """Refuses a number that is not above zero, NaN included."""
     if not value > 0:
