@@ -143,10 +143,9 @@ class BatchNorm1d(nn.Module):
                 training or without running averages, a single value per channel, which has no
                 variance.
         """
-        running = None if self.training else self._running()
-        self._check(x, of_batch=running is None)
+        self._check(x)
         wide = at_least_float32(x).movedim(1, -1)  # (batch, *length, channels)
-        if running is None:
+        if self.training or self.running_mean is None or self.running_var is None:
             axes = tuple(range(wide.ndim - 1))
             mean = wide.mean(dim=axes)
             rest = (wide - mean).mean(dim=axes)  # what rounding leaves of the mean
@@ -154,34 +153,32 @@ class BatchNorm1d(nn.Module):
             var = centered.square().mean(dim=axes)
             self._update_running((mean + rest).detach(), var.detach(), math.prod(wide.shape[:-1]))
         else:
-            running_mean, running_var = running
-            centered = wide - at_least_float32(running_mean)
-            var = at_least_float32(running_var)
+            centered = wide - at_least_float32(self.running_mean)
+            var = at_least_float32(self.running_var)
         y = centered / torch.sqrt(var + self.eps)
         if self.weight is not None and self.bias is not None:
             y = self.weight * y + self.bias
         return y.movedim(-1, 1).to(x.dtype)
 
-    def _running(self) -> tuple[Tensor, Tensor] | None:
-        """The running mean and variance, or None if there are none."""
-        if self.running_mean is None or self.running_var is None:
-            return None
-        return self.running_mean, self.running_var
-
     def _update_running(
         self, mean: Float[Tensor, " channels"], var: Float[Tensor, " channels"], count: int
     ) -> None:
-        running, batches = self._running(), self.num_batches_tracked
-        if count == 0 or not self.track_running_stats or running is None or batches is None:
+        if count == 0 or not self.track_running_stats or self.num_batches_tracked is None:
             return
-        batches.add_(1)
-        # Not .item(), which would break compilation.
-        share = 1 / batches.to(mean.dtype) if self.momentum is None else self.momentum
+        if self.running_mean is None or self.running_var is None:
+            return
+        self.num_batches_tracked.add_(1)
+        share: float | Tensor
+        if self.momentum is None:
+            # Not .item(), which would break compilation.
+            share = 1 / self.num_batches_tracked.to(mean.dtype)
+        else:
+            share = self.momentum
         unbiased = var * (count / (count - 1))
-        for average, newest in zip(running, (mean, unbiased), strict=True):
-            average.copy_((1 - share) * average + share * newest)
+        self.running_mean.copy_((1 - share) * self.running_mean + share * mean)
+        self.running_var.copy_((1 - share) * self.running_var + share * unbiased)
 
-    def _check(self, x: Float[Tensor, "..."], of_batch: bool) -> None:
+    def _check(self, x: Float[Tensor, "..."]) -> None:
         shape = tuple(x.shape)
         if x.ndim < 2 or x.shape[1] != self.num_features:
             raise ValueError(
@@ -193,6 +190,7 @@ class BatchNorm1d(nn.Module):
         else:
             dtype = None if self.running_mean is None else self.running_mean.dtype
             require_dtype("x", x, dtype, low_precision_input=True, of="running averages")
+        of_batch = self.training or self.running_mean is None
         if of_batch and x.shape[0] * math.prod(x.shape[2:]) == 1:
             if self.running_mean is None:
                 when, remedy = "without running averages", ""
