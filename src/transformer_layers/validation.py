@@ -35,6 +35,15 @@ def require_size(name: str, value: int, minimum: int = 1) -> None:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
 
 
+def require_activation(activation: object) -> None:
+    """Refuses what cannot be called, such as the name that torch's layers take."""
+    if not callable(activation):
+        raise TypeError(
+            "activation must be a function from a tensor to a tensor, such as torch.relu or "
+            f"transformer_layers.gelu; got {activation!r} of type {type(activation).__name__}"
+        )
+
+
 def require_positive(name: str, value: float) -> None:
     """Refuses a number that is not above zero, NaN included."""
     if not value > 0:
@@ -87,13 +96,15 @@ def require_dtype(
     x: Shaped[Tensor, "..."],
     dtype: torch.dtype | None,
     low_precision_input: bool = False,
+    of: str = "parameters",
 ) -> None:
     """Refuses an input whose dtype differs from the parameters', instead of promoting silently.
 
     Under `torch.autocast`, float16, bfloat16 and float32 may meet: autocast converts them. Nothing
     is asked of the input but to be floating where `dtype`, that of the parameters, is None. With
     `low_precision_input`, float16 and bfloat16 input may meet float32 parameters, as in a layer
-    that computes its statistics in float32.
+    that computes its statistics in float32. `of` is what the layer has of that dtype, for the
+    error.
     """
     require_floating(name, x)
     if dtype is None or x.dtype == dtype:
@@ -103,7 +114,7 @@ def require_dtype(
     if _autocasts(x) and torch.float64 not in (x.dtype, dtype):
         return
     raise TypeError(
-        f"{name} is {x.dtype} but the layer's parameters are {dtype}; convert one of "
+        f"{name} is {x.dtype} but the layer's {of} are {dtype}; convert one of "
         f"them, with {name}.to({dtype}) or layer.to({x.dtype})"
     )
 

@@ -142,7 +142,15 @@ def l2_of_one(x: Tensor) -> Tensor:
 CASES = [
     LayerCase("LayerNorm", lambda: tl.LayerNorm(D_MODEL), sequences),
     LayerCase("LayerNorm without bias", lambda: tl.LayerNorm(D_MODEL, bias=False), sequences),
+    LayerCase(
+        "LayerNorm without parameters",
+        lambda: tl.LayerNorm(D_MODEL, elementwise_affine=False),
+        sequences,
+    ),
     LayerCase("RMSNorm", lambda: tl.RMSNorm(D_MODEL), sequences),
+    LayerCase(
+        "RMSNorm without a gain", lambda: tl.RMSNorm(D_MODEL, elementwise_affine=False), sequences
+    ),
     LayerCase("LlamaRMSNorm", lambda: tl.LlamaRMSNorm(D_MODEL), sequences),
     LayerCase("GemmaRMSNorm", lambda: tl.GemmaRMSNorm(D_MODEL), sequences),
     LayerCase("RotaryPositions", lambda: tl.RotaryPositions(D_MODEL), sequences),
@@ -173,6 +181,11 @@ CASES = [
         lambda: tl.BatchNorm1d(D_MODEL, momentum=None),
         channels_first,
         compiled="both",
+    ),
+    LayerCase(
+        "BatchNorm1d without parameters and running averages",
+        lambda: tl.BatchNorm1d(D_MODEL, affine=False, track_running_stats=False),
+        channels_first,
     ),
     LayerCase("Conv1D", lambda: tl.Conv1D(D_MODEL, 4), sequences),
     LayerCase(

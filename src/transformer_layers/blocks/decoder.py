@@ -14,6 +14,7 @@ from transformer_layers.attention.memory import (
 from transformer_layers.attention.multi_head import MultiHeadAttention
 from transformer_layers.feed_forward.positionwise import PositionwiseFeedForward
 from transformer_layers.regularization.dropout import Dropout
+from transformer_layers.validation import require_positive
 
 
 class _DecoderLayer(nn.Module):
@@ -27,6 +28,7 @@ class _DecoderLayer(nn.Module):
         dropout: float = 0.1,
         *,
         activation: Callable[[Tensor], Tensor] = torch.relu,
+        eps: float = 1e-5,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -40,10 +42,11 @@ class _DecoderLayer(nn.Module):
         self.feed_forward = PositionwiseFeedForward(
             d_model, d_ff, dropout, activation=activation, device=device, dtype=dtype
         )
+        require_positive("eps", eps)
         # Torch's kernel for the book's LayerNorm: a decoder that writes runs it at each token.
-        self.norm1 = nn.LayerNorm(d_model, device=device, dtype=dtype)
-        self.norm2 = nn.LayerNorm(d_model, device=device, dtype=dtype)
-        self.norm3 = nn.LayerNorm(d_model, device=device, dtype=dtype)
+        self.norm1 = nn.LayerNorm(d_model, eps, device=device, dtype=dtype)
+        self.norm2 = nn.LayerNorm(d_model, eps, device=device, dtype=dtype)
+        self.norm3 = nn.LayerNorm(d_model, eps, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
 
     def reset_parameters(self) -> None:
@@ -98,6 +101,7 @@ class TransformerDecoderLayer(_DecoderLayer):
         d_ff: Size inside the feed-forward network.
         dropout: Share that is dropped in training, the same in all places.
         activation: What stands inside the feed-forward network; the paper's is the ReLU.
+        eps: Added to the variance in the three norms; `layer_norm_eps` of torch's layer.
         device: Of the parameters; torch's default one if not given.
         dtype: Of the parameters; torch's default one if not given.
 
@@ -110,9 +114,9 @@ class TransformerDecoderLayer(_DecoderLayer):
         norm3: `torch.nn.LayerNorm` of the feed-forward network's sum.
 
     Raises:
-        TypeError: If a size is not an int.
-        ValueError: If a size is below 1, `num_heads` does not divide `d_model`, or `dropout` is
-            not within [0, 1].
+        TypeError: If a size is not an int, or `activation` is not a function.
+        ValueError: If a size is below 1, `num_heads` does not divide `d_model`, `dropout` is not
+            within [0, 1], or `eps` is not greater than 0.
 
     Examples:
         >>> import torch

@@ -23,6 +23,7 @@ class _EncoderLayer(nn.Module):
         dropout: float = 0.1,
         *,
         activation: Callable[[Tensor], Tensor] = torch.relu,
+        eps: float = 1e-5,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -33,8 +34,8 @@ class _EncoderLayer(nn.Module):
         self.feed_forward = PositionwiseFeedForward(
             d_model, d_ff, dropout, activation=activation, device=device, dtype=dtype
         )
-        self.norm1 = LayerNorm(d_model, device=device, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, device=device, dtype=dtype)
+        self.norm1 = LayerNorm(d_model, eps, device=device, dtype=dtype)
+        self.norm2 = LayerNorm(d_model, eps, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
 
     def reset_parameters(self) -> None:
@@ -65,7 +66,9 @@ class TransformerEncoderLayer(_EncoderLayer):
         num_heads: Number of heads, a divisor of `d_model`.
         d_ff: Size inside the feed-forward network.
         dropout: Share that is dropped in training, the same in all places.
-        activation: What stands inside the feed-forward network; the paper's is the ReLU.
+        activation: What stands inside the feed-forward network; the paper's is the ReLU, BERT's is
+            :func:`gelu`.
+        eps: Added to the variance in both norms; `layer_norm_eps` of torch's layer.
         device: Of the parameters; torch's default one if not given.
         dtype: Of the parameters; torch's default one if not given.
 
@@ -76,9 +79,9 @@ class TransformerEncoderLayer(_EncoderLayer):
         norm2: :class:`LayerNorm` of the feed-forward network's sum.
 
     Raises:
-        TypeError: If a size is not an int.
-        ValueError: If a size is below 1, `num_heads` does not divide `d_model`, or `dropout` is
-            not within [0, 1].
+        TypeError: If a size is not an int, or `activation` is not a function.
+        ValueError: If a size is below 1, `num_heads` does not divide `d_model`, `dropout` is not
+            within [0, 1], or `eps` is not greater than 0.
 
     Examples:
         >>> import torch

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from transformer_layers.validation import (
     dtype_taken_by,
+    require_activation,
     require_dtype,
     require_floating_dtype,
     require_last_axis,
@@ -41,7 +42,7 @@ class GatedFeedForward(nn.Module):
             as `nn.Linear` draws them.
 
     Raises:
-        TypeError: If a size is not an int.
+        TypeError: If a size is not an int, or `activation` is not a function.
         ValueError: If a size is below 1.
 
     Examples:
@@ -68,6 +69,7 @@ class GatedFeedForward(nn.Module):
         super().__init__()
         require_size("d_model", d_model)
         require_size("d_ff", d_ff)
+        require_activation(activation)
         require_floating_dtype(dtype)
         self.d_model = d_model
         self.activation = activation
@@ -134,6 +136,7 @@ class PackedGatedFeedForward(nn.Module):
         super().__init__()
         require_size("d_model", d_model)
         require_size("d_ff", d_ff)
+        require_activation(activation)
         require_floating_dtype(dtype)
         self.d_model = d_model
         self.activation = activation

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transformer_layers.regularization.dropout import Dropout
 from transformer_layers.validation import (
     dtype_taken_by,
+    require_activation,
     require_dtype,
     require_floating_dtype,
     require_last_axis,
@@ -41,7 +42,7 @@ class PositionwiseFeedForward(nn.Module):
             initially as `nn.Linear` draws them.
 
     Raises:
-        TypeError: If a size is not an int.
+        TypeError: If a size is not an int, or `activation` is not a function.
         ValueError: If a size is below 1, or `dropout` is not within [0, 1].
 
     Examples:
@@ -69,6 +70,7 @@ class PositionwiseFeedForward(nn.Module):
         require_size("d_model", d_model)
         require_size("d_ff", d_ff)
         require_probability("dropout", dropout)
+        require_activation(activation)
         require_floating_dtype(dtype)
         self.d_model = d_model
         self.activation = activation

@@ -32,19 +32,27 @@ class BatchNorm1d(nn.Module):
     In training one NaN or infinity makes its whole channel NaN, and leaves that channel's running
     averages NaN or infinite from then on; in evaluation it reaches no other element.
 
+    Without running averages the batch's own mean and variance are taken in evaluation, too. If
+    `track_running_stats` is set to False later, they stay as they are, and evaluation goes on with
+    them. A layer of neither parameters nor running averages takes input of any floating dtype.
+
     Args:
         num_features: Number of channels, the size of axis 1.
         eps: Added to the variance, :math:`\epsilon`; greater than 0, since a constant channel
             would be 0/0 without it.
         momentum: Share of the newest batch in the running averages; None for the plain average of
             all batches so far.
+        affine: Whether there are a :math:`\gamma` and a :math:`\beta`.
+        track_running_stats: Whether running averages are kept.
         device: Of the parameters and running averages; torch's default one if not given.
         dtype: Of the parameters and running averages; torch's default one if not given.
 
     Attributes:
-        weight: :math:`\gamma`, shape `(num_features,)`, initially ones.
+        weight: :math:`\gamma`, shape `(num_features,)`, initially ones; None if `affine=False`, as
+            is the bias.
         bias: :math:`\beta`, shape `(num_features,)`, initially zeros.
-        running_mean: Running average of the mean, shape `(num_features,)`, initially zeros.
+        running_mean: Running average of the mean, shape `(num_features,)`, initially zeros; None if
+            `track_running_stats=False`, as are the other two.
         running_var: Running average of the unbiased variance, shape `(num_features,)`, initially
             ones.
         num_batches_tracked: Number of batches in the running averages, int64, initially 0.
@@ -65,9 +73,11 @@ class BatchNorm1d(nn.Module):
         (tensor([0.2000, 3.0000]), tensor([ 1.0000, 70.9000]))
     """
 
-    running_mean: Tensor
-    running_var: Tensor
-    num_batches_tracked: Tensor
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
 
     def __init__(
         self,
@@ -75,6 +85,8 @@ class BatchNorm1d(nn.Module):
         eps: float = 1e-5,
         momentum: float | None = 0.1,
         *,
+        affine: bool = True,
+        track_running_stats: bool = True,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -87,20 +99,30 @@ class BatchNorm1d(nn.Module):
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
-        self.weight = nn.Parameter(torch.empty(num_features, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.empty_like(self.weight))
-        self.register_buffer("running_mean", torch.empty_like(self.weight))
-        self.register_buffer("running_var", torch.empty_like(self.weight))
-        self.register_buffer("num_batches_tracked", torch.tensor(0, device=device))
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        for name in ("weight", "bias"):
+            vector = torch.empty(num_features, device=device, dtype=dtype)
+            self.register_parameter(name, nn.Parameter(vector) if affine else None)
+        for name in ("running_mean", "running_var"):
+            vector = torch.empty(num_features, device=device, dtype=dtype)
+            self.register_buffer(name, vector if track_running_stats else None)
+        count = torch.tensor(0, device=device)
+        self.register_buffer("num_batches_tracked", count if track_running_stats else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets the parameters and the running averages to their initial values."""
-        nn.init.ones_(self.weight)
-        nn.init.zeros_(self.bias)
-        self.running_mean.zero_()
-        self.running_var.fill_(1)
-        self.num_batches_tracked.zero_()
+        if self.weight is not None:
+            nn.init.ones_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+        if self.running_mean is not None:
+            self.running_mean.zero_()
+        if self.running_var is not None:
+            self.running_var.fill_(1)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.zero_()
 
     def forward(
         self, x: Float[Tensor, "batch channels *length"]
@@ -114,14 +136,16 @@ class BatchNorm1d(nn.Module):
             The normalized input, of the shape and dtype of `x`.
 
         Raises:
-            TypeError: If `x` is not floating point, or not of the parameters' dtype (float16 and
-                bfloat16 may meet float32 parameters).
+            TypeError: If `x` is not floating point, or not of the dtype of the parameters, or of
+                the running averages if there are no parameters (float16 and bfloat16 may meet
+                float32).
             ValueError: If `x` has fewer than two axes or not `num_features` channels, or, in
-                training, a single value per channel, which has no variance.
+                training or without running averages, a single value per channel, which has no
+                variance.
         """
         self._check(x)
         wide = at_least_float32(x).movedim(1, -1)  # (batch, *length, channels)
-        if self.training:
+        if self.training or self.running_mean is None or self.running_var is None:
             axes = tuple(range(wide.ndim - 1))
             mean = wide.mean(dim=axes)
             rest = (wide - mean).mean(dim=axes)  # what rounding leaves of the mean
@@ -131,13 +155,17 @@ class BatchNorm1d(nn.Module):
         else:
             centered = wide - at_least_float32(self.running_mean)
             var = at_least_float32(self.running_var)
-        x_hat = centered / torch.sqrt(var + self.eps)
-        return (self.weight * x_hat + self.bias).movedim(-1, 1).to(x.dtype)
+        y = centered / torch.sqrt(var + self.eps)
+        if self.weight is not None and self.bias is not None:
+            y = self.weight * y + self.bias
+        return y.movedim(-1, 1).to(x.dtype)
 
     def _update_running(
         self, mean: Float[Tensor, " channels"], var: Float[Tensor, " channels"], count: int
     ) -> None:
-        if count == 0:
+        if count == 0 or not self.track_running_stats or self.num_batches_tracked is None:
+            return
+        if self.running_mean is None or self.running_var is None:
             return
         self.num_batches_tracked.add_(1)
         share: float | Tensor
@@ -157,13 +185,24 @@ class BatchNorm1d(nn.Module):
                 f"x must have shape (batch, {self.num_features}) or (batch, {self.num_features}, "
                 f"length), for num_features = {self.num_features}; got {shape}"
             )
-        require_dtype("x", x, self.weight.dtype, low_precision_input=True)
-        if self.training and x.shape[0] * math.prod(x.shape[2:]) == 1:
+        if self.weight is not None:
+            require_dtype("x", x, self.weight.dtype, low_precision_input=True)
+        else:
+            dtype = None if self.running_mean is None else self.running_mean.dtype
+            require_dtype("x", x, dtype, low_precision_input=True, of="running averages")
+        of_batch = self.training or self.running_mean is None
+        if of_batch and x.shape[0] * math.prod(x.shape[2:]) == 1:
+            if self.running_mean is None:
+                when, remedy = "without running averages", ""
+            else:
+                when, remedy = "when training", ", or call .eval() to use the running averages"
             raise ValueError(
-                f"Expected more than 1 value per channel when training, got shape {shape}; pass a "
-                "larger batch, or call .eval() to use the running averages"
+                f"Expected more than 1 value per channel {when}, got shape {shape}; pass a larger "
+                f"batch{remedy}"
             )
 
     def extra_repr(self) -> str:
         """The arguments, for `print`."""
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+        absent = [name for name in ("affine", "track_running_stats") if not getattr(self, name)]
+        options = "".join(f", {name}=False" for name in absent)
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}{options}"

@@ -28,19 +28,24 @@ class LayerNorm(nn.Module):
     subtracted twice, since in float32 that of a row near 1e5 is off by more than
     :math:`\sqrt\epsilon`. A row whose squares overflow (values beyond about 1e19 in float32) gives
     :math:`\beta` too, where the exact answer would be a normalized row; one whose sum overflows
-    gives NaN.
+    gives NaN. Without the parameters, :math:`\gamma = 1` and :math:`\beta = 0`, input of any
+    floating dtype is taken.
 
     Args:
         d_model: Size of the last axis.
         eps: Added to the variance, :math:`\epsilon`; greater than 0, since a constant row would be
             0/0 without it.
         bias: Whether to add :math:`\beta`.
+        elementwise_affine: Whether there are a :math:`\gamma` and, with `bias`, a :math:`\beta`;
+            OLMo's norms of https://arxiv.org/abs/2402.00838 have neither.
         device: Of the parameters; torch's default one if not given.
         dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
-        weight: :math:`\gamma`, shape `(d_model,)`, initially ones.
-        bias: :math:`\beta`, shape `(d_model,)`, initially zeros; None if `bias=False`.
+        weight: :math:`\gamma`, shape `(d_model,)`, initially ones; None if
+            `elementwise_affine=False`.
+        bias: :math:`\beta`, shape `(d_model,)`, initially zeros; None if `bias=False` or
+            `elementwise_affine=False`.
 
     Raises:
         TypeError: If `d_model` is not an int.
@@ -52,12 +57,16 @@ class LayerNorm(nn.Module):
         tensor([[-1.3416, -0.4472,  0.4472,  1.3416]])
     """
 
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+
     def __init__(
         self,
         d_model: int,
         eps: float = 1e-5,
         bias: bool = True,
         *,
+        elementwise_affine: bool = True,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -67,13 +76,17 @@ class LayerNorm(nn.Module):
         require_floating_dtype(dtype)
         self.d_model = d_model
         self.eps = eps
-        self.weight = nn.Parameter(torch.empty(d_model, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.empty_like(self.weight)) if bias else None
+        self.elementwise_affine = elementwise_affine
+        for name, present in (("weight", True), ("bias", bias)):
+            vector = torch.empty(d_model, device=device, dtype=dtype)
+            parameter = nn.Parameter(vector) if elementwise_affine and present else None
+            self.register_parameter(name, parameter)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets the parameters to their initial values."""
-        nn.init.ones_(self.weight)
+        if self.weight is not None:
+            nn.init.ones_(self.weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
@@ -87,22 +100,29 @@ class LayerNorm(nn.Module):
             The normalized input, of the shape and dtype of `x`.
 
         Raises:
-            TypeError: If `x` is not floating point, or not of the parameters' dtype (float16 and
-                bfloat16 may meet float32 parameters).
+            TypeError: If `x` is not floating point, or not of the parameters' dtype, if there are
+                any (float16 and bfloat16 may meet float32 parameters).
             ValueError: If the last axis of `x` is not `d_model`.
         """
         require_last_axis("x", x, "d_model", self.d_model)
-        require_dtype("x", x, self.weight.dtype, low_precision_input=True)
+        dtype = None if self.weight is None else self.weight.dtype
+        require_dtype("x", x, dtype, low_precision_input=True)
         wide = at_least_float32(x)
         centered = wide - wide.mean(dim=-1, keepdim=True)
         centered = centered - centered.mean(dim=-1, keepdim=True)  # what rounding left of it
         var = centered.square().mean(dim=-1, keepdim=True)  # faster than x.var
-        x_hat = centered / torch.sqrt(var + self.eps)
-        y = self.weight * x_hat
+        y = centered / torch.sqrt(var + self.eps)
+        if self.weight is not None:
+            y = self.weight * y
         if self.bias is not None:
             y = y + self.bias
         return y.to(x.dtype)
 
     def extra_repr(self) -> str:
         """The arguments, for `print`."""
-        return f"{self.d_model}, eps={self.eps}, bias={self.bias is not None}"
+        parameters = (
+            f"bias={self.bias is not None}"
+            if self.elementwise_affine
+            else "elementwise_affine=False"
+        )
+        return f"{self.d_model}, eps={self.eps}, {parameters}"

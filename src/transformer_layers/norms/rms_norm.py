@@ -28,17 +28,20 @@ class RMSNorm(nn.Module):
     are two other functions that published models call RMSNorm.
 
     A row of zeros gives zeros. So does a row whose squares overflow (finite values beyond about
-    1e19 in float32).
+    1e19 in float32). Without the gain input of any floating dtype is taken, and the classes that
+    differ in it are one function.
 
     Args:
         d_model: Size of the last axis.
         eps: Added to the mean of the squares, :math:`\epsilon`; greater than 0, since a row of
             zeros would be 0/0 without it.
+        elementwise_affine: Whether there is a gain, :math:`\gamma`.
         device: Of the parameters; torch's default one if not given.
         dtype: Of the parameters; torch's default one if not given.
 
     Attributes:
-        weight: :math:`\gamma`, shape `(d_model,)`, initially ones.
+        weight: :math:`\gamma`, shape `(d_model,)`, initially ones; None if
+            `elementwise_affine=False`.
 
     Raises:
         TypeError: If `d_model` is not an int.
@@ -50,11 +53,14 @@ class RMSNorm(nn.Module):
         tensor([[0.3333, 0.3333, 1.6667, 1.0000]])
     """
 
+    weight: nn.Parameter | None
+
     def __init__(
         self,
         d_model: int,
         eps: float = 1e-6,
         *,
+        elementwise_affine: bool = True,
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -64,12 +70,15 @@ class RMSNorm(nn.Module):
         require_floating_dtype(dtype)
         self.d_model = d_model
         self.eps = eps
-        self.weight = nn.Parameter(torch.empty(d_model, device=device, dtype=dtype))
+        self.elementwise_affine = elementwise_affine
+        weight = torch.empty(d_model, device=device, dtype=dtype)
+        self.register_parameter("weight", nn.Parameter(weight) if elementwise_affine else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets the parameters to their initial values."""
-        nn.init.ones_(self.weight)
+        if self.weight is not None:
+            nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Normalizes `x` over its last axis.
@@ -81,23 +90,27 @@ class RMSNorm(nn.Module):
             The normalized input, of the shape and dtype of `x`.
 
         Raises:
-            TypeError: If `x` is not floating point, or not of the parameters' dtype (float16 and
-                bfloat16 may meet float32 parameters).
+            TypeError: If `x` is not floating point, or not of the parameters' dtype, if there are
+                any (float16 and bfloat16 may meet float32 parameters).
             ValueError: If the last axis of `x` is not `d_model`.
         """
         require_last_axis("x", x, "d_model", self.d_model)
-        require_dtype("x", x, self.weight.dtype, low_precision_input=True)
+        dtype = None if self.weight is None else self.weight.dtype
+        require_dtype("x", x, dtype, low_precision_input=True)
         wide = at_least_float32(x)
         mean_square = wide.square().mean(dim=-1, keepdim=True)
         x_hat = wide / torch.sqrt(mean_square + self.eps)
-        return self._with_gain(x_hat, x.dtype)
+        if self.weight is None:
+            return x_hat.to(x.dtype)
+        return self._with_gain(self.weight, x_hat, x.dtype)
 
-    def _with_gain(self, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
-        return (self.weight * x_hat).to(dtype)
+    def _with_gain(self, weight: Tensor, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
+        return (weight * x_hat).to(dtype)
 
     def extra_repr(self) -> str:
         """The arguments, for `print`."""
-        return f"{self.d_model}, eps={self.eps}"
+        gain = "" if self.elementwise_affine else ", elementwise_affine=False"
+        return f"{self.d_model}, eps={self.eps}{gain}"
 
 
 class LlamaRMSNorm(RMSNorm):
@@ -120,8 +133,8 @@ class LlamaRMSNorm(RMSNorm):
         False
     """
 
-    def _with_gain(self, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
-        return self.weight * x_hat.to(dtype)
+    def _with_gain(self, weight: Tensor, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
+        return weight * x_hat.to(dtype)
 
 
 class GemmaRMSNorm(RMSNorm):
@@ -135,7 +148,7 @@ class GemmaRMSNorm(RMSNorm):
     is made in float32. Arguments and errors are those of :class:`RMSNorm`.
 
     Attributes:
-        weight: :math:`w`, shape `(d_model,)`, initially zeros.
+        weight: :math:`w`, shape `(d_model,)`, initially zeros; None if `elementwise_affine=False`.
 
     Examples:
         >>> rms_norm = GemmaRMSNorm(4)
@@ -145,7 +158,8 @@ class GemmaRMSNorm(RMSNorm):
 
     def reset_parameters(self) -> None:
         """Sets the parameters to their initial values."""
-        nn.init.zeros_(self.weight)
+        if self.weight is not None:
+            nn.init.zeros_(self.weight)
 
-    def _with_gain(self, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
-        return ((1 + at_least_float32(self.weight)) * x_hat).to(dtype)
+    def _with_gain(self, weight: Tensor, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
+        return ((1 + at_least_float32(weight)) * x_hat).to(dtype)

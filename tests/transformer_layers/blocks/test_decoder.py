@@ -24,6 +24,7 @@ from transformer_layers import (
     TransformerEncoder,
     TransformerEncoderLayer,
     causal_mask,
+    gelu,
     padding_mask,
 )
 from transformer_layers.attention.memory import DecoderCache, reordered
@@ -37,8 +38,8 @@ over_modes = pytest.mark.parametrize("training", [False, True], ids=["eval", "tr
 INPUTS = ("query_proj", "key_proj", "value_proj")
 
 
-def random_layer(layer_class, dropout=0.0):
-    return with_random_weights(layer_class(D_MODEL, NUM_HEADS, D_FF, dropout)).double()
+def random_layer(layer_class, dropout=0.0, **options):
+    return with_random_weights(layer_class(D_MODEL, NUM_HEADS, D_FF, dropout, **options)).double()
 
 
 def random_input(*leading, seq=SEQ):
@@ -68,6 +69,8 @@ def torchs(layer):
         NUM_HEADS,
         D_FF,
         0.0,
+        activation=layer.feed_forward.activation,
+        layer_norm_eps=layer.norm1.eps,
         batch_first=True,
         norm_first=isinstance(layer, PreNormTransformerDecoderLayer),
     ).double()
@@ -93,6 +96,21 @@ def compare_with_torch(layer, x, memory, *masks, **theirs_options):
 
 
 # Against torch
+
+
+@over_layers
+@pytest.mark.parametrize("eps", [1e-12, 0.5])
+def test_equals_torch_with_gelu_and_another_eps(layer_class, eps):
+    layer = random_layer(layer_class, activation=gelu, eps=eps)
+    assert [layer.norm1.eps, layer.norm2.eps, layer.norm3.eps] == 3 * [eps]
+    compare_with_torch(layer, *random_inputs())
+
+
+@over_layers
+@pytest.mark.usefixtures("as_users_run_it")
+def test_an_eps_that_is_not_positive_is_refused(layer_class):
+    with pytest.raises(ValueError, match=r"^eps must be greater than 0, got -1e-05"):
+        layer_class(8, 2, 8, eps=-1e-5)
 
 
 @over_layers

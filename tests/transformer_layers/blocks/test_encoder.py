@@ -18,6 +18,8 @@ from transformer_layers import (
     PreNormTransformerEncoderLayer,
     TransformerEncoderLayer,
     causal_mask,
+    gelu,
+    gelu_tanh,
     padding_mask,
 )
 
@@ -28,8 +30,8 @@ over_layers = pytest.mark.parametrize(
 PROJECTIONS = ("query_proj", "key_proj", "value_proj")
 
 
-def random_layer(layer_class, dropout=0.0):
-    layer = layer_class(D_MODEL, NUM_HEADS, D_FF, dropout)
+def random_layer(layer_class, dropout=0.0, **options):
+    layer = layer_class(D_MODEL, NUM_HEADS, D_FF, dropout, **options)
     return with_random_weights(layer).double()
 
 
@@ -56,6 +58,8 @@ def torchs(layer, dropout=0.0):
         NUM_HEADS,
         D_FF,
         dropout,
+        activation=layer.feed_forward.activation,
+        layer_norm_eps=layer.norm1.eps,
         batch_first=True,
         norm_first=isinstance(layer, PreNormTransformerEncoderLayer),
     ).double()
@@ -135,6 +139,25 @@ def test_equals_torch_without_a_mask(layer_class):
 def test_equals_torch_with_a_causal_mask(layer_class):
     mask = causal_mask(SEQ)
     compare_with_torch(random_layer(layer_class), random_input(BATCH), mask, src_mask=~mask)
+
+
+@over_layers
+@pytest.mark.parametrize("activation", [torch.relu, gelu, gelu_tanh], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("eps", [1e-12, 0.5])
+def test_equals_torch_with_another_activation_and_eps(layer_class, activation, eps):
+    mask = padding_mask(torch.tensor([5, 1, 3]), SEQ)
+    layer = random_layer(layer_class, activation=activation, eps=eps)
+    assert (layer.norm1.eps, layer.norm2.eps) == (eps, eps)
+    compare_with_torch(layer, random_input(BATCH), mask, src_key_padding_mask=~mask[:, 0])
+
+
+@over_layers
+def test_equals_torchs_layer_of_gelu_by_name_in_float32(layer_class):
+    layer = random_layer(layer_class, activation=gelu, eps=0.1).float().eval()
+    theirs = torchs(layer).float().eval()
+    theirs.activation = nn.TransformerEncoderLayer(8, 2, 11, activation="gelu").activation
+    x = random_input(BATCH).float()
+    assert relative_error(layer(x), theirs(x)) <= 1e-5
 
 
 @over_layers
@@ -309,6 +332,16 @@ def test_derivatives_of_first_and_second_order(layer_class):
 def test_errors_of_construction(layer_class, arguments, message):
     with pytest.raises(ValueError, match="^" + message):
         layer_class(*arguments)
+
+
+@over_layers
+@pytest.mark.usefixtures("as_users_run_it")
+def test_errors_of_eps_and_activation(layer_class):
+    with pytest.raises(ValueError, match=r"^eps must be greater than 0, got 0\.0"):
+        layer_class(8, 2, 8, eps=0.0)
+    message = r"activation must be a function .*, such as .*gelu; got 'gelu' of type str"
+    with pytest.raises(TypeError, match="^" + message):
+        layer_class(8, 2, 8, activation="gelu")
 
 
 @over_layers

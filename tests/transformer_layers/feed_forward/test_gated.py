@@ -64,6 +64,8 @@ def test_a_closed_gate_lets_nothing_pass():
 def test_what_it_cannot_map_is_refused(kind):
     with pytest.raises(ValueError, match="d_ff must be at least 1, got 0"):
         kind(4, 0)
+    with pytest.raises(TypeError, match=r"^activation must be a function .*; got 'silu' of type"):
+        kind(4, 6, "silu")
     with pytest.raises(ValueError, match="x must have a last axis of d_model = 4, got"):
         kind(4, 6)(torch.ones(2, 3))
     with pytest.raises(TypeError, match=r"x is torch\.float64 but the layer's parameters are"):

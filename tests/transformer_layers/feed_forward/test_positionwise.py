@@ -120,6 +120,13 @@ def test_errors_of_construction(arguments, error, message):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
+def test_the_name_of_an_activation_is_refused():
+    message = r"activation must be a function .*, such as .*gelu; got 'relu' of type str"
+    with pytest.raises(TypeError, match="^" + message):
+        PositionwiseFeedForward(4, 8, activation="relu")
+
+
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
     ("x", "error", "message"),
     [

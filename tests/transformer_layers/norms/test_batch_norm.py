@@ -26,15 +26,18 @@ SHAPES = [(2, 3), (7, 3), (7, 3, 5), (1, 3, 5), (7, 3, 5, 2), (2, 3, 1025)]
 def torchs(ours: BatchNorm1d, ndim: int) -> nn.Module:
     """Torch's layer for input of so many axes, with the same parameters and buffers."""
     kind = nn.BatchNorm2d if ndim == 4 else nn.BatchNorm1d
-    theirs = kind(len(ours.weight), ours.eps, ours.momentum).to(ours.weight.dtype)
+    theirs = kind(
+        ours.num_features, ours.eps, ours.momentum, ours.affine, ours.track_running_stats
+    ).double()
     theirs.load_state_dict(ours.state_dict(), strict=True)
     return theirs.train(ours.training)
 
 
-def random_layer(momentum: float | None = 0.1, eps: float = 1e-5) -> BatchNorm1d:
-    layer = with_random_weights(BatchNorm1d(3, eps, momentum)).double()
-    nn.init.normal_(layer.running_mean)
-    nn.init.uniform_(layer.running_var, 0.5, 2)
+def random_layer(momentum: float | None = 0.1, eps: float = 1e-5, **options: bool) -> BatchNorm1d:
+    layer = with_random_weights(BatchNorm1d(3, eps, momentum, **options)).double()
+    if layer.track_running_stats:
+        nn.init.normal_(layer.running_mean)
+        nn.init.uniform_(layer.running_var, 0.5, 2)
     return layer
 
 
@@ -85,6 +88,17 @@ def test_parameters_and_buffers_are_those_of_torch():
         assert torch.equal(ours[name], value)
 
 
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("tracking", [True, False])
+def test_what_is_switched_off_is_none_as_in_torch(affine, tracking):
+    options = {"affine": affine, "track_running_stats": tracking}
+    ours, theirs = BatchNorm1d(3, **options), nn.BatchNorm1d(3, **options)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+        assert (getattr(ours, name) is None) == (getattr(theirs, name) is None)
+    ours.reset_parameters()
+
+
 def test_a_constant_channel_gives_the_bias():
     batch_norm = with_random_weights(BatchNorm1d(3))
     assert torch.equal(batch_norm(torch.full((4, 3), 7.0)), batch_norm.bias.expand(4, 3))
@@ -124,6 +138,8 @@ def test_one_nan_spoils_its_channel_for_good():
 
 def test_the_printed_form_names_the_arguments():
     assert repr(BatchNorm1d(3)) == "BatchNorm1d(3, eps=1e-05, momentum=0.1)"
+    expected = "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False)"
+    assert repr(BatchNorm1d(3, affine=False, track_running_stats=False)) == expected
 
 
 # Against torch
@@ -142,6 +158,53 @@ def test_equals_torch_in_float64(shape, momentum, training):
             values_and_gradients(theirs, [x], list(theirs.parameters())),
         )
     assert_same(list(ours.state_dict().values()), list(theirs.state_dict().values()))
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (1, 3, 5), (7, 3, 5, 2), (0, 3)])
+@pytest.mark.parametrize(("affine", "tracking"), [(False, True), (True, False), (False, False)])
+def test_without_parameters_or_running_averages_it_equals_torch(shape, affine, tracking):
+    ours = random_layer(None, 0.1, affine=affine, track_running_stats=tracking)
+    theirs = torchs(ours, len(shape))
+    # An empty batch has no statistics, and torch refuses it where it has to take them.
+    modes = (True, False, True, False) if 0 not in shape else (False,) * tracking
+    for training in modes:
+        x = torch.randn(shape, dtype=torch.float64) + 2
+        assert_same(
+            values_and_gradients(ours.train(training), [x], list(ours.parameters())),
+            values_and_gradients(theirs.train(training), [x], list(theirs.parameters())),
+        )
+    assert_same(list(ours.state_dict().values()), list(theirs.state_dict().values()))
+
+
+def test_without_running_averages_evaluation_is_training():
+    batch_norm = random_layer(track_running_stats=False)
+    x = torch.randn(7, 3, dtype=torch.float64)
+    assert torch.equal(batch_norm.eval()(x), batch_norm.train()(x))
+    assert batch_norm.eval()(torch.zeros(0, 3, dtype=torch.float64)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("tracking", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_without_parameters_low_precision_is_one_rounding_from_float64(dtype, tracking, training):
+    batch_norm = BatchNorm1d(3, affine=False, track_running_stats=tracking).train(training)
+    x = (20 * torch.randn(64, 3) + 600).to(dtype)
+    exact = copy.deepcopy(batch_norm).double()(x.double())
+    assert batch_norm(x).dtype == dtype
+    assert_rounded_once(batch_norm(x), exact)
+
+
+def test_tracking_that_ends_later_leaves_the_running_averages_to_evaluation_as_in_torch():
+    ours = random_layer()
+    theirs = torchs(ours, 2)
+    ours.track_running_stats = theirs.track_running_stats = False
+    before = copy.deepcopy(ours.state_dict())
+    for training in (True, False):
+        x = torch.randn(7, 3, dtype=torch.float64)
+        assert_same([ours.train(training)(x)], [theirs.train(training)(x)])
+    for name, value in before.items():
+        assert torch.equal(ours.state_dict()[name], value)
+        assert torch.equal(theirs.state_dict()[name], value)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
@@ -255,6 +318,21 @@ class TestErrors:
             batch_norm(torch.zeros(shape))
         assert batch_norm.num_batches_tracked.item() == 0
         assert batch_norm.eval()(torch.zeros(shape)).shape == shape
+
+    @pytest.mark.parametrize("training", [True, False])
+    def test_one_value_per_channel_without_running_averages(self, training):
+        batch_norm = BatchNorm1d(3, track_running_stats=False).train(training)
+        message = (
+            r"Expected more than 1 value per channel without running averages, got shape "
+            r"\(1, 3\); pass a larger batch$"
+        )
+        with pytest.raises(ValueError, match="^" + message):
+            batch_norm(torch.zeros(1, 3))
+
+    def test_a_dtype_that_is_not_that_of_the_running_averages(self):
+        message = "x is torch.float64 but the layer's running averages are torch.float32"
+        with pytest.raises(TypeError, match="^" + message):
+            BatchNorm1d(3, affine=False)(torch.zeros(4, 3).double())
 
     @pytest.mark.parametrize("shape", [(), (3,), (4, 2), (4, 5, 3)])
     def test_another_shape(self, shape):

@@ -61,6 +61,17 @@ def test_parameters_start_as_ones_and_zeros():
     assert LayerNorm(3, bias=False).bias is None
 
 
+@pytest.mark.parametrize("bias", [True, False])
+def test_without_the_affine_map_there_are_no_parameters(bias):
+    layer_norm = LayerNorm(3, bias=bias, elementwise_affine=False)
+    assert layer_norm.weight is None
+    assert layer_norm.bias is None
+    assert list(layer_norm.state_dict()) == list(layer_norm.parameters()) == []
+    layer_norm.reset_parameters()
+    with pytest.raises(RuntimeError, match=r"Unexpected key\(s\) in state_dict: \"weight\""):
+        layer_norm.load_state_dict({"weight": torch.ones(3)})
+
+
 def test_a_constant_row_gives_the_bias():
     layer_norm = with_random_weights(LayerNorm(4))
     assert torch.equal(layer_norm(torch.full((2, 4), 7.0)), layer_norm.bias.expand(2, 4))
@@ -88,6 +99,8 @@ def test_squares_that_overflow_give_the_bias():
 
 def test_the_printed_form_names_the_arguments():
     assert repr(LayerNorm(3, bias=False)) == "LayerNorm(3, eps=1e-05, bias=False)"
+    expected = "LayerNorm(3, eps=1e-05, elementwise_affine=False)"
+    assert repr(LayerNorm(3, elementwise_affine=False)) == expected
 
 
 # Against torch
@@ -111,6 +124,29 @@ def test_equals_torch_in_float64(shape, bias, offset, eps):
         values_and_gradients(theirs, [x], list(theirs.parameters())),
         max(FLOAT64_TOLERANCE, rounding),
     )
+
+
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 7), (0, 7)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_without_the_affine_map_it_equals_torch(shape, dtype):
+    ours = LayerNorm(7, 0.1, elementwise_affine=False)
+    theirs = nn.LayerNorm(7, 0.1, elementwise_affine=False)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    x = torch.randn(shape, dtype=dtype) + 2
+    for training in (True, False):
+        assert_same(
+            values_and_gradients(ours.train(training), [x], []),
+            values_and_gradients(theirs.train(training), [x], []),
+            FLOAT64_TOLERANCE if dtype == torch.float64 else 1e-5,
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_without_the_affine_map_low_precision_is_one_rounding_from_float64(dtype):
+    layer_norm = LayerNorm(64, elementwise_affine=False)
+    x = (20 * torch.randn(5, 64) + 600).to(dtype)
+    assert layer_norm(x).dtype == dtype
+    assert_rounded_once(layer_norm(x), layer_norm(x.double()))
 
 
 @pytest.mark.parametrize("d_model", [4, 768])

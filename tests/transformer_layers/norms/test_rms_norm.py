@@ -56,6 +56,15 @@ def test_the_gain_starts_as_ones():
     assert torch.equal(state["weight"], torch.ones(3))
 
 
+@pytest.mark.parametrize("kind", [RMSNorm, LlamaRMSNorm, GemmaRMSNorm])
+def test_without_the_gain_there_is_no_parameter(kind):
+    rms_norm = kind(3, elementwise_affine=False)
+    assert rms_norm.weight is None
+    assert list(rms_norm.state_dict()) == list(rms_norm.parameters()) == []
+    rms_norm.reset_parameters()
+    assert repr(rms_norm) == f"{kind.__name__}(3, eps=1e-06, elementwise_affine=False)"
+
+
 def test_a_row_of_zeros_gives_zeros():
     assert torch.equal(RMSNorm(4)(torch.zeros(2, 4)), torch.zeros(2, 4))
 
@@ -86,6 +95,31 @@ def test_equals_torch_in_float64(shape, offset, eps):
         values_and_gradients(ours, [x], list(ours.parameters())),
         values_and_gradients(theirs, [x], list(theirs.parameters())),
     )
+
+
+@pytest.mark.parametrize("kind", [RMSNorm, LlamaRMSNorm, GemmaRMSNorm])
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 7), (0, 7)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_without_the_gain_each_kind_equals_torch(kind, shape, dtype):
+    ours = kind(7, 0.1, elementwise_affine=False)
+    theirs = nn.RMSNorm(7, 0.1, elementwise_affine=False)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    x = torch.randn(shape, dtype=dtype) + 2
+    for training in (True, False):
+        assert_same(
+            values_and_gradients(ours.train(training), [x], []),
+            values_and_gradients(theirs.train(training), [x], []),
+            1e-12 if dtype == torch.float64 else 1e-5,
+        )
+
+
+@pytest.mark.parametrize("kind", [RMSNorm, LlamaRMSNorm, GemmaRMSNorm])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_without_the_gain_low_precision_is_one_rounding_from_float64(kind, dtype):
+    rms_norm = kind(64, elementwise_affine=False)
+    x = (20 * torch.randn(5, 64) + 600).to(dtype)
+    assert rms_norm(x).dtype == dtype
+    assert_rounded_once(rms_norm(x), rms_norm(x.double()))
 
 
 @pytest.mark.parametrize("width", [1, 3, 768])
