@@ -121,7 +121,7 @@ class LlamaRMSNorm(RMSNorm):
     """
 
     def _with_gain(self, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
-        return self.weight * x_hat.to(dtype)
+        return (self.weight * x_hat.to(dtype)).to(dtype)  # the weight may be float32
 
 
 class GemmaRMSNorm(RMSNorm):
