@@ -126,7 +126,10 @@ class TrainingConfig:
     min_lr: float = _option(_MIN_LR, "the last learning rate, as a share of the highest", _SHARE)
     warmup: float = _option(0.1, "share of the steps in which the learning rate rises", _SHARE)
     weight_decay: float = _option(
-        0.1, "of the matrices of the blocks; biases, gains and embeddings have none", _DECAY
+        0.1,
+        "of the matrices of the blocks and of a head that is not the embedding; biases, gains and "
+        "embeddings have none",
+        _DECAY,
     )
     schedule: str = _option(
         "cosine",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -132,33 +133,88 @@ def train_step(
     lr: float,
     clip: float = math.inf,
     unsent: Callable[[], AbstractContextManager[object]] = nullcontext,
+    *,
+    scored: Callable[[Any], Tensor | int] | None = None,
+    mean_over_ranks: Callable[[Tensor], Tensor] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Moves the weights once, by the mean gradient of some micro-batches.
+    r"""Moves the weights once, by the mean gradient of some micro-batches.
+
+    Without `scored` the step takes the mean of the micro-batches' means, which is that of all
+    tokens only where each micro-batch scores as many. Padded ones, or ones with labels of -100, do
+    not: pass `scored`, and the loss of micro-batch k, of :math:`K`, counts by its tokens
+    :math:`n_k`.
+
+    .. math::
+        L = \sum_{k=1}^K \frac{n_k}{n} L_k, \qquad n = \frac1R \sum_{\text{ranks}} \sum_{k=1}^K n_k
+
+    `DistributedDataParallel` and FSDP take the mean of the gradients of :math:`R` ranks, a mean of
+    means again where ranks score different numbers. So :math:`n` is the mean over ranks of what a
+    step scores: the weight is :math:`R` times the share in all tokens.
 
     Args:
         loss_of: Gives the mean loss of a micro-batch.
         optimizer: Has the weights.
-        micro_batches: Sequences, as many in each.
+        micro_batches: Sequences; as many in each, or `scored` tells how many tokens count.
         lr: The learning rate.
         clip: A longer gradient, of all weights together, is made as long as this.
         unsent: Gives the context of each micro-batch but the last, in which ranks may add up
             gradients without sending them: `Ranks.unsent`.
+        scored: Gives the number of tokens of a micro-batch that its mean loss is a mean of. The
+            first token of a sequence is none of them: of labels `(labels[:, 1:] != -100).sum()`.
+        mean_over_ranks: Gives the mean of a scalar over the ranks whose gradients are averaged:
+            `Ranks.mean`. Each rank calls it once; a process alone needs none.
 
     Returns:
-        The mean loss before the step, and the gradient's length.
+        The mean loss before the step, and the gradient's length. With several ranks, this rank's
+        share of the loss: its mean over ranks is the loss.
+
+    Raises:
+        ValueError: If a micro-batch has no scored token, of which there is no mean, or
+            `mean_over_ranks` is given without `scored`.
+
+    Examples:
+        >>> layer = nn.Linear(1, 1, bias=False)
+        >>> optimizer = make_optimizer(layer, lr=0.1, weight_decay=0.0)
+        >>> parts = [torch.ones(3, 1), 5 * torch.ones(1, 1)]  # the gradients are 1 and 5
+        >>> def length(**options):
+        ...     return train_step(lambda x: layer(x).mean(), optimizer, parts, 0.1, **options)[1]
+        >>> length(), length(scored=len)
+        (tensor(3.), tensor(2.))
     """
+    divisors = _divisors(micro_batches, optimizer, scored, mean_over_ranks)
     for group in optimizer.param_groups:
         group["lr"] = lr
     optimizer.zero_grad()
     total = torch.zeros(())
-    for number, ids in enumerate(micro_batches, start=1):
+    for number, (ids, divisor) in enumerate(zip(micro_batches, divisors, strict=True), start=1):
         with unsent() if number < len(micro_batches) else nullcontext():
-            loss = loss_of(ids) / len(micro_batches)
+            loss = loss_of(ids) / divisor
             loss.backward()
         total = total.to(loss.device) + loss.detach()
     length = clip_gradients(optimizer, clip)
     optimizer.step()
     return total, length
+
+
+def _divisors(
+    micro_batches: Sequence[Any],
+    optimizer: Optimizer,
+    scored: Callable[[Any], Tensor | int] | None,
+    mean_over_ranks: Callable[[Tensor], Tensor] | None,
+) -> list[float]:
+    """What the mean loss of each micro-batch is divided by, so that their sum is the step's."""
+    if scored is None:
+        if mean_over_ranks is not None:
+            raise ValueError("mean_over_ranks is for the counts that scored gives; pass it, too")
+        return [len(micro_batches)] * len(micro_batches)
+    counts = [int(scored(ids)) for ids in micro_batches]
+    if not counts or min(counts) < 1:
+        raise ValueError(f"each micro-batch must score a token or more, got counts {counts}")
+    mean = float(sum(counts))
+    if mean_over_ranks is not None:
+        device = optimizer.param_groups[0]["params"][0].device
+        mean = mean_over_ranks(torch.tensor(mean, dtype=torch.float64, device=device)).item()
+    return [mean / count for count in counts]
 
 
 def clip_gradients(optimizer: Optimizer, longest: float) -> Float[Tensor, ""]:

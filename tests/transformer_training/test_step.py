@@ -1,6 +1,10 @@
 """One step of training, against the closed form, the large batch and another library."""
 
 import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -68,6 +72,91 @@ def test_micro_batches_are_the_large_batch(accumulated: int):
             loss, length = train_step(model.loss, optimizer, ids.chunk(parts), 1e-2, clip=0.5)
         results.append((loss, length, weights(model)))
     assert_close(results[0], results[1], rtol=1e-9, atol=1e-10)  # AdamW divides small by small
+
+
+def padded() -> tuple[torch.Tensor, torch.Tensor]:
+    ids = torch.randint(61, (6, 9))
+    ends = torch.tensor([9, 2, 4, 2, 7, 3])
+    return ids, ids.masked_fill(torch.arange(9) >= ends[:, None], -100)
+
+
+def scored(batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    return (batch[1][:, 1:] != -100).sum()
+
+
+def gradient_of_a_step(parts: list, **options: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(1)
+    model = GPT2(CONFIG)
+    optimizer = make_optimizer(model, lr=1.0, weight_decay=0.1)
+    loss, _ = train_step(lambda batch: model.loss(*batch), optimizer, parts, 1e-2, **options)
+    return loss, torch.cat([each.grad.flatten() for each in model.parameters()])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_micro_batches_of_unequal_counts_are_the_large_batch(rows: int):
+    ids, labels = padded()
+    parts = list(zip(ids.split(rows), labels.split(rows), strict=True))
+    whole = gradient_of_a_step([(ids, labels)])
+    assert_close(gradient_of_a_step(parts, scored=scored), whole, rtol=0, atol=1e-12)
+    mean_of_means = gradient_of_a_step(parts)[1]
+    assert (mean_of_means - whole[1]).norm() > 0.1 * whole[1].norm()
+
+
+def test_equal_counts_need_no_weights():
+    ids = torch.randint(61, (6, 9))
+    parts = list(zip(ids.split(2), ids.split(2), strict=True))
+    assert_close(gradient_of_a_step(parts), gradient_of_a_step(parts, scored=scored))
+
+
+def test_what_scores_nothing_is_refused():
+    ids, labels = padded()
+    nothing = (ids, torch.full_like(labels, -100))
+    with pytest.raises(ValueError, match=r"must score a token or more, got counts \[21, 0\]"):
+        gradient_of_a_step([(ids, labels), nothing], scored=scored)
+    with pytest.raises(ValueError, match="mean_over_ranks is for the counts"):
+        gradient_of_a_step([(ids, labels)], mean_over_ranks=lambda count: count)
+
+
+_OF_A_RANK = """
+import sys, torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.parallel import DistributedDataParallel
+from transformer_layers import GPT2
+from transformer_training import make_optimizer, train_step
+from transformer_training.ranks import LossOfModel, Ranks
+from tests.transformer_training.test_step import CONFIG, padded, scored
+
+rank, folder = int(sys.argv[1]), sys.argv[2]
+torch.manual_seed(0)
+torch.set_default_dtype(torch.float64)
+dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+ranks = Ranks(rank, 2, torch.device("cpu"), "ddp", init_device_mesh("cpu", (2,)))
+ids, labels = padded()
+parts = list(zip(ids.split([3, 1, 1, 1]), labels.split([3, 1, 1, 1])))
+torch.manual_seed(1)
+model = GPT2(CONFIG)
+loss_of = LossOfModel(model, lambda model, batch, smoothing: model.loss(*batch))
+loss_of = DistributedDataParallel(loss_of, process_group=ranks.data.get_group())
+optimizer = make_optimizer(model, lr=1.0, weight_decay=0.1)
+loss, _ = train_step(
+    loss_of, optimizer, [parts[:1], parts[1:]][rank], 1e-2,
+    unsent=lambda: ranks.unsent(loss_of), scored=scored, mean_over_ranks=ranks.mean,
+)
+gradient = torch.cat([each.grad.flatten() for each in model.parameters()])
+torch.save((ranks.mean(loss), gradient), f"{folder}/{rank}.pt")
+dist.destroy_process_group()
+"""
+
+
+def test_ranks_that_score_unequal_counts_are_the_large_batch(tmp_path: Path):
+    # The first rank has one micro-batch of three rows, the second three of one.
+    command = [sys.executable, "-c", _OF_A_RANK]
+    ranks = [subprocess.Popen([*command, str(rank), str(tmp_path)]) for rank in range(2)]
+    assert [rank.wait(timeout=300) for rank in ranks] == [0, 0]
+    torch.manual_seed(0)
+    whole = gradient_of_a_step([padded()])
+    for rank in range(2):
+        assert_close(torch.load(tmp_path / f"{rank}.pt"), whole, rtol=0, atol=1e-12)
 
 
 def test_ten_steps_are_those_of_transformers_and_torch():

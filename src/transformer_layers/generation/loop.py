@@ -34,7 +34,9 @@ def generate(  # noqa: D417  # a method of models, whose first argument is the m
 
     Prompts of different lengths are a list of tensors. They are computed as one batch, in which
     the shorter ones have padding in front: nothing attends to it, and a prompt's positions are
-    counted from its own first token. So greedy tokens are those of each prompt by itself.
+    counted from its own first token. So in float64 and float32 greedy tokens are those of each
+    prompt by itself. In bfloat16 and float16 a batch rounds otherwise than a row, and where two
+    tokens are nearly as likely the other one may be taken: in bfloat16 16 of 120 rows differed.
 
     Args:
         ids: The prompts, int64 or int32: a tensor of shape `(batch, seq)`, or a list of tensors

@@ -134,7 +134,7 @@ class LlamaRMSNorm(RMSNorm):
     """
 
     def _with_gain(self, weight: Tensor, x_hat: Tensor, dtype: torch.dtype) -> Tensor:
-        return weight * x_hat.to(dtype)
+        return (weight * x_hat.to(dtype)).to(dtype)  # the weight may be float32
 
 
 class GemmaRMSNorm(RMSNorm):

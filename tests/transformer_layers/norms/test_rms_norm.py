@@ -19,7 +19,14 @@ from tests.transformer_layers.comparisons import (
     values_and_gradients,
     with_random_weights,
 )
-from transformer_layers import GemmaRMSNorm, LayerNorm, LlamaRMSNorm, RMSNorm
+from transformer_layers import (
+    GemmaRMSNorm,
+    LayerNorm,
+    Llama,
+    LlamaConfig,
+    LlamaRMSNorm,
+    RMSNorm,
+)
 
 rows = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9).map(
     lambda row: torch.tensor(row, dtype=torch.float64)
@@ -296,3 +303,20 @@ def test_one_and_a_large_weight_are_added_in_float32():
     x = torch.ones(1, 2, dtype=torch.bfloat16)
     assert norm(x)[0, 0] == torch.tensor(16.8125).bfloat16()
     assert GemmaRMSNorm(3).weight.eq(0).all()
+
+
+# Autocast
+
+
+@pytest.mark.parametrize("norm", [RMSNorm, LlamaRMSNorm, GemmaRMSNorm])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_float32_parameters_leave_the_dtype_of_the_input(norm, dtype):
+    assert norm(4)(torch.randn(3, 4).to(dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize("family", ["qwen3", "olmo2"])
+def test_normalized_keys_fit_a_cache_under_autocast(family):
+    model = Llama(LlamaConfig(61, 16, 24, 2, 4, 2, model_type=family))
+    ids = torch.randint(61, (2, 5))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert model.generate(ids, 3).shape == (2, 8)
