@@ -190,7 +190,7 @@ class TrainingConfig:
         try:
             self.model(vocab_size=257)
         except ValueError as error:
-            raise TrainingError(f"--n-embd and --n-head: {error}") from error
+            raise TrainingError(f"{self._blamed()}: {error}") from error
 
     def _require_texts(self) -> None:
         """Refuses texts of another kind than the model learns from."""
@@ -259,15 +259,30 @@ class TrainingConfig:
         Args:
             vocab_size: Tokens of the tokenizer.
         """
-        return self.plan.sizes_of(
-            vocab_size=vocab_size,
-            seq=self.seq,
-            n_layer=self.n_layer,
-            n_head=self.n_head,
-            n_kv_head=self.n_kv_head,
-            n_embd=self.n_embd,
-            dropout=self.dropout,
-        )
+        return self.plan.sizes_of(**self._sizes(vocab_size))
+
+    def _sizes(self, vocab_size: int) -> dict[str, Any]:
+        return {
+            "vocab_size": vocab_size,
+            "seq": self.seq,
+            "n_layer": self.n_layer,
+            "n_head": self.n_head,
+            "n_kv_head": self.n_kv_head,
+            "n_embd": self.n_embd,
+            "dropout": self.dropout,
+        }
+
+    def _blamed(self) -> str:
+        """The options of which no model can be made: those without which one can."""
+        for name, flags in (("dropout", "--dropout"), ("n_kv_head", "--n-head and --n-kv-head")):
+            try:
+                self.plan.sizes_of(
+                    **{**self._sizes(vocab_size=257), name: type(getattr(self, name))()}
+                )
+            except ValueError:
+                continue
+            return flags
+        return "--n-embd and --n-head"
 
     def fixed(self) -> dict[str, Any]:
         """The values that a run must share with the checkpoint that it goes on from."""

@@ -50,6 +50,9 @@ def test_files_that_are_refused(tmp_path, text, said):
         ("--warmup 2", r"--warmup must be at least 0 and at most 1, got 2\.0"),
         ("--validation 1", r"--validation must be at least 0 and below 1, got 1\.0"),
         ("--n-head 3", "--n-embd and --n-head: .*128.*3"),
+        ("--model llama --dropout 0.1", r"^--dropout: .*got 0\.1"),
+        ("--model llama --n-kv-head 3", "^--n-head and --n-kv-head: .*4.*3"),
+        ("--n-kv-head 3", "^--n-head and --n-kv-head: .*3.*4"),
         ("--weight-decay nan", "--weight-decay must be at least 0 and .*, got nan"),
     ],
 )
