@@ -98,7 +98,7 @@ class Second(nn.Module):
         self, batch: int, max_seq: int, padding: Tensor | None = None
     ) -> list[KeyValueCache]:
         sizes = (batch, self.config.n_kv_head, max_seq, self.config.d_model // self.config.n_head)
-        return [KeyValueCache.like(self.norm.weight, *sizes, padding) for _ in self.layers]
+        return [KeyValueCache.like(self.lm_head.weight, *sizes, padding) for _ in self.layers]
 
     def save_pretrained(self, folder: Any) -> None:
         write_checkpoint(CODEC, folder, self.config, self.state_dict())
