@@ -73,7 +73,5 @@ PLAN: tuple[Cell, ...] = (
         Cell("facts, 2 blocks", _TOLD, {**_FACTS, "n_layer": 2, **options}, "attention weights")
         for options in (_WIDER, {"lr": 1.5e-3}, {"lr": 6e-3})
     ),
-    # Heads and width in place of the second block.
-    Cell("facts, 1 block", _TOLD, {**_FACTS, "n_embd": 64, "n_head": 8}),
 )
 """Every cell once, those first that the pages need most."""
