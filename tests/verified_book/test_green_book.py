@@ -73,6 +73,8 @@ def chapter(kind: str) -> list[Part]:
         expect("no code"),
         cell("raise ValueError('for the reader')", tags="raises-exception, hide-output"),
         expect("ValueError: for the reader"),
+        cell("raise ExceptionGroup('for all', [ValueError('a')])", tags="raises-exception"),
+        expect("ExceptionGroup: for all (1 sub-exception)"),
         cell("import sys\nprint('a log', file=sys.stderr)", tags="allow-stderr"),
         cell("never", tags="skip-execution"),
         cell("from IPython.display import HTML\nHTML('<b>shown</b>')"),
@@ -130,7 +132,7 @@ def row_of(build: Build, name: str) -> str:
 
 def test_it_is_green_and_says_what_it_checked(build: Build):
     assert build.status == 0, build.log
-    summary = "22 outputs as expected, 4 not checked, 10 claims settled"
+    summary = "24 outputs as expected, 4 not checked, 10 claims settled"
     assert f"verified_book: {summary}\n" in build.log
     for kind in ("html", "stderr"):
         assert re.search(f"not checked: 2 {kind} \\(deep/two.rst \\d+; one.md \\d+\\)\n", build.log)

@@ -117,8 +117,10 @@ def _end_of_traceback(output: NotebookNode) -> str:
     """The error's name and message, as the reader sees them."""
     said = plain(f"{output['ename']}: {output['evalue']}").rstrip()
     shown = plain("\n".join(output["traceback"]))
+    if not shown or said in shown or "Exception Group Traceback" in shown:
+        return said  # a group's traceback has marks before each line, and ends with its parts
     # The message of a syntax error names a file that its traceback does not show.
-    return said if not shown or said in shown else shown.split("\n")[-1]
+    return shown.split("\n")[-1]
 
 
 def evidence_of(output: NotebookNode) -> dict[str, Any]:

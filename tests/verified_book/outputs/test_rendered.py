@@ -98,6 +98,17 @@ def test_what_shows_nothing_is_no_piece(output):
         (error("E", "x", "Traceback", "E: x\na note"), "E: x"),
         (error("E", "\x1b[31mred\x1b[0m", "\x1b[1mE\x1b[0m: red"), "E: red"),
         (error("E", "a kernel without tracebacks"), "E: a kernel without tracebacks"),
+        (
+            error(
+                "ExceptionGroup",
+                "a\nb (1 sub-exception)",
+                "  + Exception Group Traceback (most recent call last):\n"
+                "  | ExceptionGroup: a\n  | b (1 sub-exception)\n"
+                "  +-+---------------- 1 ----------------\n    | ValueError: c\n"
+                "    +------------------------------------\n",
+            ),
+            "ExceptionGroup: a\nb (1 sub-exception)",
+        ),
         # The message names a file that the page does not show.
         (
             error(
