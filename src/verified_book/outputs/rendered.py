@@ -28,7 +28,7 @@ WORDS = {
     "image": "the type and the size of images are compared too",
     "digest": "what images look like is compared too",
     "html": "the words of HTML that is no table are compared too",
-    "stderr": "what the cell wrote to stderr is compared too",
+    "stderr": "what the cell wrote to stderr is compared too, below what it printed",
     "varies": "the block may agree with any output, which counts as not checked",
 }
 """What may stand after the name of an `expect-output` directive."""
