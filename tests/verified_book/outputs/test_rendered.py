@@ -5,7 +5,16 @@ from base64 import b64encode
 import pytest
 from nbformat import NotebookNode, v4
 
-from verified_book.outputs.rendered import REQUIRED, Look, Piece, pattern_of, pieces, plain, text_of
+from verified_book.outputs.rendered import (
+    REQUIRED,
+    Look,
+    Piece,
+    displayed_in,
+    pattern_of,
+    pieces,
+    plain,
+    text_of,
+)
 
 PRIORITY = (
     "application/vnd.jupyter.widget-view+json",
@@ -222,3 +231,15 @@ def test_the_text_of_a_block_has_what_takes_part():
     assert text_of(found) == "1\n2  3"
     assert text_of(found, ("stderr",)) == "1\na log\n2  3"
     assert text_of([]) == ""
+
+
+def test_values_that_are_displayed_are_told_from_what_is_printed():
+    outputs = [
+        stream("{2}\n"),
+        result(text_plain="{1}"),
+        result(text_plain="a\n{2}"),
+        error("E", ""),
+    ]
+    found = pieces(outputs, Look(PRIORITY, False, frozenset()))
+    assert [piece.displayed for piece in found] == [False, True, True, False]
+    assert displayed_in(found) == ("{1}",)
