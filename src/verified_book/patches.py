@@ -98,6 +98,9 @@ TABLE = (
             "ipykernel.iostream.OutStream._original_stdstream_copy": _ORDER,
             "ipykernel.iostream.OutStream._should_watch": _ORDER,
             "ipykernel.iostream.OutStream._watch_pipe_fd": _ORDER,
+            "ipykernel.zmqshell.ZMQInteractiveShell._last_traceback": (
+                "a first cell that awaits and raises a group has a reply"
+            ),
         },
     ),
     Package(

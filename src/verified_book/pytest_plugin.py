@@ -29,7 +29,7 @@ _CELL = re.compile(r"code-cell|expect-output")
 _BLOCK = re.compile(
     r"[ \t>|*+\-\d.)]*?(?:(?:`{3,}|~{3,}|:{3,})[ \t]*\{ *|\.\.[ \t]+)expect[-_ ]output\b"
 )
-_NO_PAGES = re.compile(r"\..*|_build|__pycache__|node_modules")
+_NO_PAGES = re.compile(r"\..*|_build|jupyter_execute|__pycache__|node_modules")
 
 _Failure = dict[str, Any]  # as `verified_book.commands.reporting.as_json` writes it
 

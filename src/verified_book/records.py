@@ -51,6 +51,7 @@ class Edit:
         words: What stands after the name of the directive.
         mends: The failure that stays if the edit is refused.
         adds: Those of the words that do not stand there yet.
+        displayed: The texts in `got` of values that the cell displays, of which it prints no line.
     """
 
     source: str
@@ -64,6 +65,7 @@ class Edit:
     words: tuple[str, ...]
     mends: Failure
     adds: tuple[str, ...] = ()
+    displayed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

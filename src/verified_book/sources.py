@@ -21,6 +21,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError
 
 from verified_book import surroundings
+from verified_book.kernels import made
 
 _PREFIX = "verified-book-"
 
@@ -80,20 +81,19 @@ def prepare(app: Sphinx, config: Config) -> None:
         config.verified_book_environment,
     )
     own = config.nb_execution_cache_path  # of this book, or of several that share it
-    caches = Path(app.srcdir, own) if own else Path(app.outdir).parent / ".jupyter_cache"
+    caches = Path(app.srcdir, own) if own else Path(app.outdir).parent / made.CACHE
     folder = caches / f"{_PREFIX}{digest}"
     folder.mkdir(parents=True, exist_ok=True)
     folder.touch()  # the time of its last use
     config.nb_execution_cache_path = str(folder)
-    made = [path for path in caches.glob(f"{_PREFIX}*") if path != folder]
-    made.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in made[max(config.verified_book_caches_kept - 1, 0) :]:
+    known = [path for path in caches.glob(f"{_PREFIX}*") if path != folder]
+    known.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in known[max(config.verified_book_caches_kept - 1, 0) :]:
         shutil.rmtree(old, ignore_errors=True)
 
     # Where the build lies within the book, as MyST-NB's notebooks do, they are no pages of it.
-    for made_by_build in (caches, Path(app.outdir).parent / "jupyter_execute", Path(app.outdir)):
-        if made_by_build.is_relative_to(app.srcdir) and made_by_build != Path(app.srcdir):
-            config.exclude_patterns.append(made_by_build.relative_to(app.srcdir).as_posix())
+    outdir = Path(app.outdir)
+    made.exclude(config, Path(app.srcdir), (caches, outdir.parent / made.NOTEBOOKS, outdir))
 
     toc = Path(app.srcdir, getattr(config, "external_toc_path", "") or "_toc.yml")
     if toc.is_file():

@@ -116,6 +116,11 @@ HTML("<table><tr><td>a<td>1<tr><td>b<td>2</table>")"""
 OF_OUTPUTS: dict[str, Case] = {
     "a cell raises": raises(cell("1 / 0"), "ZeroDivisionError: division by zero"),
     "a tagged cell raises": raises(cell("[][1]", tags="hide-input"), "IndexError"),
+    "a cell raises a group": raises(
+        cell("raise ExceptionGroup('two of them', [ValueError('a'), KeyError('b')])"),
+        r"ExceptionGroup: two of them \(2 sub-exceptions\)\n.*ValueError: a\n.*KeyError: 'b'",
+    ),
+    "a cell misuses a magic": raises(cell("%no_such_magic"), "UsageError: Line magic function"),
     "a cell raises nothing": case(
         cell("calm = 1", tags="raises-exception"),
         message="the cell is tagged raises-exception, but raised nothing",

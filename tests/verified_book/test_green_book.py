@@ -14,6 +14,12 @@ pytestmark = pytest.mark.xdist_group("green book")
 STRICT = ("-W", "-n", "--keep-going")
 GLUE = "from myst_nb import glue\nglue('width', 2.54321, display=False)"
 
+BOTH = """\
+import time
+for number, word in enumerate(("first ", "second\\n", "third\\n", "fourth\\n", "last\\n")):
+    print(word, end="", file=sys.stderr if number % 2 else sys.stdout)
+    time.sleep({pause})"""
+
 
 def evidence(*arguments: object) -> str:
     return f"from evidence import Evidence\nEvidence{arguments}"
@@ -73,7 +79,13 @@ def chapter(kind: str) -> list[Part]:
         expect("no code"),
         cell("raise ValueError('for the reader')", tags="raises-exception, hide-output"),
         expect("ValueError: for the reader"),
+        cell("raise ExceptionGroup('for all', [ValueError('a')])", tags="raises-exception"),
+        expect("ExceptionGroup: for all (1 sub-exception)"),
         cell("import sys\nprint('a log', file=sys.stderr)", tags="allow-stderr"),
+        cell(BOTH.format(pause=0.3), tags="allow-stderr"),
+        Block("expect-output", "first third\nlast\nsecond\nfourth", "stderr exact"),
+        cell(BOTH.format(pause=0), tags="allow-stderr"),
+        Block("expect-output", "first third\nlast\nsecond\nfourth", "stderr exact"),
         cell("never", tags="skip-execution"),
         cell("from IPython.display import HTML\nHTML('<b>shown</b>')"),
         cell("print('\\x1b[31mred\\x1b[0m')\n[0.123456]"),
@@ -130,7 +142,7 @@ def row_of(build: Build, name: str) -> str:
 
 def test_it_is_green_and_says_what_it_checked(build: Build):
     assert build.status == 0, build.log
-    summary = "22 outputs as expected, 4 not checked, 10 claims settled"
+    summary = "32 outputs as expected, 4 not checked, 10 claims settled"
     assert f"verified_book: {summary}\n" in build.log
     for kind in ("html", "stderr"):
         assert re.search(f"not checked: 2 {kind} \\(deep/two.rst \\d+; one.md \\d+\\)\n", build.log)

@@ -104,7 +104,8 @@ def test_a_real_page(run, pytester: pytest.Pytester):
 
 def test_items_are_collected_without_a_run(run, found, pytester: pytest.Pytester):
     write(pytester.path, {"b/page.md": PAGE, "b/green.rst": GREEN, "b/cells.ipynb": "{}"})
-    write(pytester.path, {"b/_build/page.md": PAGE, "b/.hidden/x.md": PAGE, "b/data.csv": "1"})
+    write(pytester.path, {"b/_build/page.md": PAGE, "b/jupyter_execute/page.md": PAGE})
+    write(pytester.path, {"b/.hidden/x.md": PAGE, "b/data.csv": "1"})
     result = run("--verified-book", "b", "--collect-only", "-q")
     assert [line for line in result.outlines if "::" in line] == [
         "b/cells.ipynb::page",

@@ -3,11 +3,12 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from verified_book.accepting import sets
 from verified_book.matching import agree, escape, is_vacuous
 
 _NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
@@ -26,7 +27,6 @@ KINDS: dict[str, str] = {
     "a temporary path": r"/tmp/\w|/var/folders/|\\Temp\\|\btmp[a-z0-9_]{8}\b",
     "a process id": r"(?i:\bpid\b)\W{0,3}\d+|\bipykernel_\d+",
     "a random UUID": _UUID,
-    "the order of a set": r"""\{(['"])[^'"{}]*\1(?:, (['"])[^'"{}]*\2)+\}""",
 }
 """Patterns of what differs from run to run, by what it is."""
 
@@ -83,20 +83,29 @@ def without_places(text: str, names: Sequence[str]) -> str:
     return re.sub(_pattern(names), "...", text) if names else text
 
 
-def kinds_in(line: str, names: Sequence[str] = ()) -> Iterator[str]:
+def kinds_in(
+    line: str, names: Sequence[str] = (), *, displayed: Iterable[str] = ()
+) -> Iterator[str]:
     """What in a line of output will differ in the next run, or on another machine.
 
     Args:
         line: The line.
         names: Folders that only this machine has.
+        displayed: The texts of values that IPython has laid out, whose sets it may have sorted.
 
     Examples:
         >>> list(kinds_in("<object object at 0x7f3a5c0d1b20>"))
         ['a memory address']
+        >>> list(kinds_in("{'a', 'b'}")), list(kinds_in("{'a', 'b'}", displayed=["{'a', 'b'}"]))
+        (['the order of a set'], [])
     """
     for kind, pattern in KINDS.items():
         if re.search(pattern, line):
             yield kind
+    if sets.moves(line) and not any(
+        line in text.split("\n") and sets.is_laid_out(text) for text in displayed
+    ):
+        yield "the order of a set"
     if names and re.search(_pattern(names), line):
         yield "a folder of this machine"
     if re.search(_today(), line):

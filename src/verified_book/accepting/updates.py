@@ -193,7 +193,8 @@ class _Update:
             remedy = f"\n  Remedy: Write `...` for it, as `{command}` does for what moves."
         for index, change in changes.items():
             mends = self._moved(edits[index].mends)
+            laid_out = edits[index].displayed
             for line in change.new_lines:
-                for kind in nondeterminism.kinds_in(line, names):
+                for kind in nondeterminism.kinds_in(line, names, displayed=laid_out):
                     text = f"verified_book: {kind} was accepted, and will differ next time: {line}"
                     self.warnings.append((f"{mends.source}:{mends.line}", text + remedy))

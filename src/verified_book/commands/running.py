@@ -29,6 +29,7 @@ from verified_book.commands.books import (
     shown,
 )
 from verified_book.commands.terminal import Terminal
+from verified_book.kernels import made
 from verified_book.outputs.pages import Report
 from verified_book.records import Failure, PageRecord, records
 
@@ -90,6 +91,7 @@ def _prepare(app: Sphinx, config: Config) -> None:
     # Whoever names a page wants it to be run, also where the site shows stored outputs.
     if config.nb_execution_mode == "off":
         config.nb_execution_mode = "cache"
+    made.exclude(config, Path(app.srcdir), made.sites_in(Path(app.srcdir)))
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def run(
         docutils_namespace(),
     ):
         book = request.book
-        cache = {"nb_execution_cache_path": str(out.parent / ".jupyter_cache")} if builds else {}
+        cache = {"nb_execution_cache_path": str(out.parent / made.CACHE)} if builds else {}
         app = _App(
             srcdir=book.folder,
             confdir=book.confdir,

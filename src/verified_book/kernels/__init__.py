@@ -12,7 +12,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
 from verified_book import patches, settings
-from verified_book.kernels import cache, cache_repair, clients, files, parallel_tasks, threads
+from verified_book.kernels import cache, cache_repair, clients, files, made, parallel_tasks, threads
 from verified_book.kernels.build import Kernels
 from verified_book.patches import Replacements
 from verified_book.version import __version__
@@ -71,6 +71,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.setup_extension("myst_nb")
     settings.register(app, settings.KERNELS)
     patches.require()
+    # Before the cache's path has a digest in it, which would be part of the pattern.
+    app.connect("config-inited", made.exclude_those_of_builds, priority=400)
     app.connect("builder-inited", lambda app: patches.report())
     app.connect("builder-inited", prepare, priority=800)
     app.connect("env-before-read-docs", before_reading)

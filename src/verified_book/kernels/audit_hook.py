@@ -8,11 +8,12 @@ but the standard library.
 import importlib.util
 import json
 import os
+import site
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-_NO_DATA = {"__pycache__", "site-packages", "dist-packages"}
+_COMPILED = "__pycache__"  # what Python and others compile, and make anew when its source changes
 _WRITES = os.O_WRONLY | os.O_TRUNC
 _CHANGES = {"os.rename": 1, "os.remove": 0, "os.truncate": 0}  # and which argument names the file
 
@@ -30,8 +31,8 @@ def note_opened(log: str, sources: Sequence[str], ignored: Sequence[str]) -> Non
     """
     # Opened once: to open it later would be noted as well.
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    inner = [prefix for prefix in (sys.prefix, sys.base_prefix) if relative_to(prefix, sources)]
-    apart = [*ignored, *inner]
+    own = [folder for folder in folders_of_environment() if relative_to(folder, sources)]
+    apart = [*ignored, *own]
     libraries = tuple(
         os.path.join(prefix, "")
         for prefix in {sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix)}
@@ -57,7 +58,7 @@ def note_opened(log: str, sources: Sequence[str], ignored: Sequence[str]) -> Non
             name = relative_to(full, sources)
         if name is None or relative_to(full, apart) is not None:
             return
-        if any(part in _NO_DATA or part.startswith(".") for part in name.split("/")):
+        if _COMPILED in name.split("/"):
             return
         if (kind, name) in seen:  # by another path; those that are seen are all absolute
             return
@@ -70,6 +71,13 @@ def note_opened(log: str, sources: Sequence[str], ignored: Sequence[str]) -> Non
         os.write(descriptor, json.dumps([kind, name, stamp]).encode() + b"\n")
 
     sys.addaudithook(hook_for(note))
+
+
+def folders_of_environment() -> list[str]:
+    """Where this Python and what is installed for it lies, by each name that it may go by."""
+    installed = [*site.getsitepackages(), site.getusersitepackages()]
+    found = [sys.prefix, sys.exec_prefix, sys.base_prefix, *installed]
+    return [name for path in found for name in (os.path.abspath(path), os.path.realpath(path))]
 
 
 def hook_for(note: Callable[[Any, int], None]) -> Callable[[str, tuple[Any, ...]], None]:

@@ -22,6 +22,7 @@ from traitlets import default
 
 from verified_book.kernels.build import Kernels
 from verified_book.kernels.manager import BookKernelManager, KernelStartError
+from verified_book.kernels.raised import note_error
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,10 @@ class BookClient(NotebookClient):
     @default("kernel_manager_class")
     def _manager(self) -> type[BookKernelManager]:
         return BookKernelManager
+
+    @default("on_cell_executed")
+    def _note_error(self) -> Any:
+        return note_error
 
     def create_kernel_manager(self) -> BookKernelManager:
         """Makes the manager of a kernel that lives in the runtime directory of this process."""

@@ -70,7 +70,8 @@ def matches(source: Path, pattern: str) -> list[str]:
     """The files that a pattern matches, from the book's folder; a folder stands for all in it."""
     found = glob.glob(pattern, root_dir=source, recursive=True)
     for name in [name for name in found if (source / name).is_dir()]:
-        found += glob.glob(f"{glob.escape(name)}/**", root_dir=source, recursive=True)
+        inside = f"{glob.escape(name)}/**"
+        found += glob.glob(inside, root_dir=source, recursive=True, include_hidden=True)
     return [Path(name).as_posix() for name in found if (source / name).is_file()]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import zmq
 from sphinx.errors import SphinxError
 
-from verified_book.kernels import audit_hook, fonts, reaper, stdio
+from verified_book.kernels import audit_hook, fonts, reaper, replies, stdio
 
 # Read by the configuration below, inside the kernel.
 VARIABLE = "VERIFIED_BOOK_KERNEL"
@@ -26,6 +26,7 @@ _CONFIGURATION = f"""
 os.environ.get("{VARIABLE}") and note_opened(**json.loads(os.environ["{VARIABLE}"]))
 keep_order_in_kernel()
 keep_quiet_about_fonts()
+reply_without_traceback()
 c = get_config()
 c.InteractiveShellApp.exec_PYTHONSTARTUP = False
 c.HistoryManager.hist_file = ":memory:"
@@ -45,7 +46,7 @@ class RuntimeDir:
         self.sockets = _sockets_work(self.path)
         profile = self.path / "ipython/profile_default"
         profile.mkdir(parents=True)
-        files = (audit_hook.__file__, stdio.__file__, fonts.__file__)
+        files = (audit_hook.__file__, stdio.__file__, fonts.__file__, replies.__file__)
         modules = [Path(name).read_text(encoding="utf-8") for name in files]
         text = "\n".join([*modules, _CONFIGURATION])
         (profile / "ipython_kernel_config.py").write_text(text, encoding="utf-8")

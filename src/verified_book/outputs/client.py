@@ -5,6 +5,7 @@ that it has merged for the page.
 """
 
 from copy import deepcopy
+from itertools import groupby
 from typing import Any
 
 from myst_nb import sphinx_ as myst_nb_parser
@@ -41,15 +42,21 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Outputs in which what a cell printed stands as it did, however often it was flushed.
 
     A kernel flushes by the clock, and MyST-NB would show each part on a line or in a box of its
-    own.
+    own. Each stream is flushed for itself, so their order tells nothing: between two other outputs,
+    at which a kernel flushes both, stdout stands before stderr.
     """
     found: list[NotebookNode] = []
-    for output in outputs:
-        last = found[-1] if found else {}
-        if output["output_type"] == "stream" and output["name"] == last.get("name"):
-            last["text"] += output["text"]
-        else:
-            found.append(output)
+    for is_stream, run in groupby(outputs, lambda output: output["output_type"] == "stream"):
+        if not is_stream:
+            found += run
+            continue
+        streams: dict[str, NotebookNode] = {}
+        for output in run:
+            if output["name"] in streams:
+                streams[output["name"]]["text"] += output["text"]
+            else:
+                streams[output["name"]] = output
+        found += [streams[name] for name in sorted(streams, reverse=True)]
     return found
 
 

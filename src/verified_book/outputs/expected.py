@@ -12,7 +12,7 @@ from verified_book.directives import CheckedDirective
 from verified_book.matching import agree, escape, is_vacuous
 from verified_book.outputs.cells import Cell
 from verified_book.outputs.images import with_digests_of, without_digests
-from verified_book.outputs.rendered import REQUIRED, WORDS, pattern_of, text_of
+from verified_book.outputs.rendered import REQUIRED, WORDS, displayed_in, pattern_of, text_of
 from verified_book.records import Block, Edit, Failure
 
 _RUN = "verified_book_blocks_run"
@@ -256,6 +256,7 @@ def _edit(
         got=got,
         words=words,
         adds=adds,
+        displayed=displayed_in(cell.shown),
         mends=failure,
     )
 

@@ -4,7 +4,7 @@ import base64
 import re
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from myst_nb.core.utils import coalesce_streams
@@ -28,7 +28,7 @@ WORDS = {
     "image": "the type and the size of images are compared too",
     "digest": "what images look like is compared too",
     "html": "the words of HTML that is no table are compared too",
-    "stderr": "what the cell wrote to stderr is compared too",
+    "stderr": "what the cell wrote to stderr is compared too, below what it printed",
     "varies": "the block may agree with any output, which counts as not checked",
 }
 """What may stand after the name of an `expect-output` directive."""
@@ -45,11 +45,13 @@ class Piece:
             "other".
         text: What a block is held against.
         pattern: The same as a block should have it, if not as it is: evidence of ours has one.
+        displayed: Whether the text is a value's, as the kernel lays it out for display.
     """
 
     kind: str
     text: str
     pattern: str | None = None
+    displayed: bool = field(default=False, compare=False)
 
     def takes_part(self, words: Iterable[str]) -> bool:
         """Whether a block with these words is held against it."""
@@ -96,6 +98,14 @@ def pattern_of(found: Iterable[Piece], words: Iterable[str], escape: Any) -> str
     )
 
 
+def displayed_in(found: Iterable[Piece]) -> tuple[str, ...]:
+    """The texts of values that are displayed, but for those of which a line is printed as well."""
+    found = list(found)
+    printed = {line for each in found if not each.displayed for line in each.text.split("\n")}
+    texts = (each.text for each in found if each.displayed)
+    return tuple(text for text in texts if printed.isdisjoint(text.split("\n")))
+
+
 def _piece(output: NotebookNode, look: Look) -> Piece | None:
     kind = output["output_type"]
     if kind == "stream":
@@ -117,8 +127,10 @@ def _end_of_traceback(output: NotebookNode) -> str:
     """The error's name and message, as the reader sees them."""
     said = plain(f"{output['ename']}: {output['evalue']}").rstrip()
     shown = plain("\n".join(output["traceback"]))
+    if not shown or said in shown or "Exception Group Traceback" in shown:
+        return said  # a group's traceback has marks before each line, and ends with its parts
     # The message of a syntax error names a file that its traceback does not show.
-    return said if not shown or said in shown else shown.split("\n")[-1]
+    return shown.split("\n")[-1]
 
 
 def evidence_of(output: NotebookNode) -> dict[str, Any]:
@@ -129,7 +141,7 @@ def evidence_of(output: NotebookNode) -> dict[str, Any]:
 
 def _of_type(mime: str, data: Any, pattern: str | None) -> Piece:
     if mime == "text/plain":
-        return Piece("text", plain(data), pattern)
+        return Piece("text", plain(data), pattern, displayed=True)
     if mime == "text/latex":
         return Piece("latex", plain(data))
     if mime == "text/markdown":

@@ -1,5 +1,6 @@
 """Books that are built and accepted: what a reader of `git diff` would see."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -350,3 +351,43 @@ def test_what_is_saved_while_cells_run_stays(moving: tuple[Path, Build]):
     assert refusals(done)["saved.rst"] == {
         "it has been changed since it was read, and what was saved is kept"
     }
+
+
+SETS = {
+    "conf.py": CONFIG,
+    "index.md": f"""\
+{FRONT_MATTER}
+# Sets
+
+```{{code-cell}}
+{{"displayed b", "displayed a"}}
+```
+
+```{{code-cell}}
+print({{"printed b", "printed a"}})
+```
+
+```{{code-cell}}
+print({{b"bytes b", b"bytes a"}}, [{{("pair", 1), ("pair", 2)}}])
+[{{("shown", 1), ("shown", 2)}}]
+```
+
+```{{code-cell}}
+class Own:
+    def __repr__(self):
+        return "Own(" + repr({{"own b", "own a"}}) + ")"
+
+Own()
+```
+""",
+}
+
+
+def test_of_sets_those_are_warned_of_that_ipython_has_not_sorted(tmp_path: Path):
+    write(tmp_path, SETS)
+    warnings = re.findall(
+        "WARNING: .* the order of a set was accepted.*", build(tmp_path, True).log
+    )
+    assert [word for word in ("displayed", "shown") if word in "".join(warnings)] == []
+    assert [any(word in line for line in warnings) for word in ("printed", "bytes")] == [True] * 2
+    assert len(warnings) == 3

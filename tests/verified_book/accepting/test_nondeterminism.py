@@ -54,6 +54,14 @@ def _this_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nondeterminism, "date", Day)
 
 
+def test_a_set_that_ipython_has_laid_out_is_not_named():
+    line, other = "{'a', 'b'}", "{'k': {'a', 'b'}}"
+    assert list(kinds_in(line, displayed=["1", line])) == []
+    assert list(kinds_in(" 'k': {'a', 'b'}}", displayed=["{'j': 1,\n 'k': {'a', 'b'}}"])) == []
+    assert list(kinds_in(line, displayed=[other])) == ["the order of a set"]
+    assert list(kinds_in(line, displayed=[f"Mine(\n{line}\n)"])) == ["the order of a set"]
+
+
 @pytest.mark.parametrize(("line", "kind"), NAMED)
 def test_what_will_differ_is_named(line: str, kind: str):
     assert kind in list(kinds_in(line))

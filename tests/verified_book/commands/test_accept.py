@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.verified_book import forks
+from tests.verified_book.books import run
 from tests.verified_book.commands.conftest import GREEN, RED, Command, write
 from verified_book.accepting import mode
 
@@ -39,6 +41,27 @@ def test_pages_are_rewritten_and_named(command: Command, tmp_path: Path):
     assert (tmp_path / "red.md").read_text() == RED.replace("41", "42")
     assert (tmp_path / "green.rst").read_text() == GREEN
     assert mode.VARIABLE not in os.environ
+
+
+@pytest.mark.parametrize("place", ["_build", "out/html", "a"])
+def test_copies_that_a_build_has_made_are_no_pages(command: Command, tmp_path: Path, place: str):
+    conf = "extensions = ['verified_book', 'verified_book.notebooks']\nhtml_theme = 'basic'\n"
+    conf += "nb_execution_mode = 'cache'\n"
+    write(tmp_path, {"docs/conf.py": conf, "docs/index.md": RED})
+    docs = tmp_path / "docs"
+    for _ in range(2):
+        build = run(forks.sphinx, [".", place], docs / place, docs)
+        assert build.status == 1, build.log
+        assert [failure.file for failure in build.failures] == ["index.md"]
+    assert len(list(docs.rglob("*.ipynb"))) >= 3  # in the cache, the notebooks, and the site
+    last = "1 page, 1 output checked, 0 not checked"
+    assert command("check", "docs").out.endswith(f"{last}, 1 failure\n")
+    said = command("accept", "docs")
+    assert (said.status, said.err) == (0, "")
+    assert f"{last}, no failure\n" in said.out
+    assert command("check", "docs").out == f"{last}, no failure\n"
+    build = run(forks.sphinx, [".", place], docs / place, docs)
+    assert build.status == 0, build.log
 
 
 def test_what_moves_is_masked_and_what_no_block_can_mend_fails(command: Command, tmp_path: Path):

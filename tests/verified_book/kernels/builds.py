@@ -76,15 +76,15 @@ class Book:
         fenced = [f"```{{code-cell}} ipython3\n{cell}\n```\n" for cell in cells]
         self.write(f"{name}.md", FRONT_MATTER % (kernel, front), *fenced)
 
-    def start(self, *arguments: str, **environment: str) -> Build:
-        """Begins a build."""
+    def start(self, *arguments: str, to: str = "_build/html", **environment: str) -> Build:
+        """Begins a build into a folder."""
         log = self.folder.parent / f"{self.folder.name}-{time.monotonic_ns()}.log"
-        options = ["--color", "-b", "html", *arguments, ".", "_build/html"]
+        options = ["--color", "-b", "html", *arguments, ".", to]
         return Build(forks.sphinx, options, self.folder, environment, log)
 
-    def build(self, *arguments: str, **environment: str) -> Build:
-        """Builds it."""
-        build = self.start(*arguments, **environment)
+    def build(self, *arguments: str, to: str = "_build/html", **environment: str) -> Build:
+        """Builds it into a folder."""
+        build = self.start(*arguments, to=to, **environment)
         build.wait()
         return build
 

@@ -25,6 +25,7 @@ def book(tmp_path: Path) -> Path:
     book = tmp_path / "project/book"
     names = ["a.csv", "b.txt", "sub/c.txt", "d.txt", "helper.py", "part/__init__.py", "s.db"]
     names += ["_build/x.txt", ".hidden/x.txt", ".dot", "lib/site-packages/x.py", "../outside.txt"]
+    names += ["a/dist-packages/x.csv", "__pycache__/x.nbi"]
     for name in names:
         path = book / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,8 +78,14 @@ CASES = {
         ("r", "b.txt"),
     ],
     "open('to_outside.txt'); open('../to_book.txt')": [("r", "to_outside.txt"), ("r", "b.txt")],
-    "open('_build/x.txt'); open('.hidden/x.txt'); open('.dot'); open('../outside.txt')": [],
-    "open('lib/site-packages/x.py'); import json.tool": [],
+    "open('_build/x.txt'); open('../outside.txt'); import json.tool": [],
+    "open('.hidden/x.txt'); open('.dot')": [("r", ".hidden/x.txt"), ("r", ".dot")],
+    "open('lib/site-packages/x.py'); open('a/dist-packages/x.csv')": [
+        ("r", "lib/site-packages/x.py"),
+        ("r", "a/dist-packages/x.csv"),
+    ],
+    "sys.path.append('lib/site-packages'); import x": [("r", "lib/site-packages/x.py")],
+    "open('__pycache__/x.nbi')": [],
     "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
     "open(0, closefd=False); os.listdir('.'); os.close(os.open('.', os.O_RDONLY))": [],
     "os.close(os.open('sub', os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0)))": [],
@@ -107,11 +114,23 @@ def test_time_and_size_are_those_of_the_first_time(book: Path):
     assert line == ["r", "a.csv", [status.st_mtime_ns, 0]]
 
 
-def test_a_book_that_holds_its_environment(book: Path):
-    (book / "venv").mkdir()
-    (book / "venv/data.txt").touch()
-    before = f"import sys; sys.prefix = {str(book / 'venv')!r}"
-    assert noted(book, "open('venv/data.txt')", before) == []
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import sys; sys.prefix = {!r}",
+        "import sys; sys.exec_prefix = {!r}",
+        "import sys; sys.base_prefix = {!r}",
+        "import site; site.getusersitepackages = lambda: {!r}",
+        "import site; site.getsitepackages = lambda: ['/elsewhere', {!r}]",
+    ],
+)
+@pytest.mark.parametrize("name", ["venv", ".venv", "lib/site-packages", "to_venv"])
+def test_a_book_that_holds_its_environment(book: Path, before: str, name: str):
+    (book / "to_venv").symlink_to("venv")
+    for folder in ("venv", ".venv"):
+        (book / folder).mkdir()
+    (book / name / "data.txt").touch()
+    assert noted(book, f"open('{name}/data.txt')", before.format(str(book / name))) == []
 
 
 def test_the_text_runs_without_this_package():

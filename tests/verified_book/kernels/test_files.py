@@ -53,6 +53,19 @@ def test_the_cache_serves_what_is_not_stale_and_nothing_else(tmp_path: Path):
     assert "FileNotFoundError" in book.output("sub/index")
 
 
+@pytest.mark.parametrize("name", [".env", ".data/x.csv", "data/site-packages/x.csv"])
+def test_a_file_counts_whatever_its_folders_are_called(tmp_path: Path, name: str):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
+    book.page("index", f"open({name!r}).read()")
+    book.write(name, "one")
+    assert book.build("-W").status == 0
+    assert book.build().ran == set()
+    book.write(name, "two")
+    build = book.build()
+    assert f"index: {name} changed since it ran" in build.log
+    assert book.output() == r"'two\n'"
+
+
 @pytest.mark.parametrize("mode", ["force", "inline"])
 def test_modes_without_a_cache(tmp_path: Path, mode: str):
     book = Book(tmp_path / "book", {"nb_execution_mode": mode, "verified_book_data": ["all/*"]})
@@ -171,6 +184,13 @@ def test_matches(tmp_path: Path):
     assert sorted(matches(book, "sub")) == ["sub/b.csv", "sub/deep/c.csv"]
     assert sorted(set(matches(book, "**/*.csv"))) == ["a.csv", "sub/b.csv", "sub/deep/c.csv"]
     assert matches(book, "*.txt") == []
+    for name in (".of_all", "sub/.own", "sub/.deep/e.csv"):
+        (book / name).parent.mkdir(exist_ok=True)
+        (book / name).touch()
+    inside = ["sub/.deep/e.csv", "sub/.own", "sub/b.csv", "sub/deep/c.csv"]
+    assert sorted(matches(book, "sub")) == inside
+    assert matches(book, "*") == ["a.csv", *matches(book, "sub")]
+    assert matches(book, ".*") == [".of_all"]
 
 
 def test_digests(tmp_path: Path):

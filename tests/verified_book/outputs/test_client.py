@@ -31,6 +31,26 @@ def test_other_outputs_stay_where_they_stood():
 
 
 @pytest.mark.parametrize(
+    "outputs",
+    [
+        [stream("a\nb\n"), stream("c\n", "stderr")],
+        [stream("c\n", "stderr"), stream("a\nb\n")],
+        [stream("a\n"), stream("c\n", "stderr"), stream("b\n")],
+        [stream("a"), stream("c", "stderr"), stream("\nb\n"), stream("\n", "stderr")],
+    ],
+)
+def test_which_stream_was_flushed_first_makes_no_difference(outputs: list[NotebookNode]):
+    shown = v4.new_output("execute_result", {"text/plain": "x"})
+    found = joined([*outputs, shown, stream("d", "stderr")])
+    assert [output.get("name", "shown") for output in found] == [
+        *("stdout", "stderr", "shown", "stderr")
+    ]
+    assert [output.text for output in found if output.output_type == "stream"] == [
+        *("a\nb\n", "c\n", "d")
+    ]
+
+
+@pytest.mark.parametrize(
     ("metadata", "outputs", "executed"),
     [
         ({"mtime": 1.0}, [], True),  # its cells print nothing

@@ -5,7 +5,16 @@ from base64 import b64encode
 import pytest
 from nbformat import NotebookNode, v4
 
-from verified_book.outputs.rendered import REQUIRED, Look, Piece, pattern_of, pieces, plain, text_of
+from verified_book.outputs.rendered import (
+    REQUIRED,
+    Look,
+    Piece,
+    displayed_in,
+    pattern_of,
+    pieces,
+    plain,
+    text_of,
+)
 
 PRIORITY = (
     "application/vnd.jupyter.widget-view+json",
@@ -98,6 +107,17 @@ def test_what_shows_nothing_is_no_piece(output):
         (error("E", "x", "Traceback", "E: x\na note"), "E: x"),
         (error("E", "\x1b[31mred\x1b[0m", "\x1b[1mE\x1b[0m: red"), "E: red"),
         (error("E", "a kernel without tracebacks"), "E: a kernel without tracebacks"),
+        (
+            error(
+                "ExceptionGroup",
+                "a\nb (1 sub-exception)",
+                "  + Exception Group Traceback (most recent call last):\n"
+                "  | ExceptionGroup: a\n  | b (1 sub-exception)\n"
+                "  +-+---------------- 1 ----------------\n    | ValueError: c\n"
+                "    +------------------------------------\n",
+            ),
+            "ExceptionGroup: a\nb (1 sub-exception)",
+        ),
         # The message names a file that the page does not show.
         (
             error(
@@ -211,3 +231,15 @@ def test_the_text_of_a_block_has_what_takes_part():
     assert text_of(found) == "1\n2  3"
     assert text_of(found, ("stderr",)) == "1\na log\n2  3"
     assert text_of([]) == ""
+
+
+def test_values_that_are_displayed_are_told_from_what_is_printed():
+    outputs = [
+        stream("{2}\n"),
+        result(text_plain="{1}"),
+        result(text_plain="a\n{2}"),
+        error("E", ""),
+    ]
+    found = pieces(outputs, Look(PRIORITY, False, frozenset()))
+    assert [piece.displayed for piece in found] == [False, True, True, False]
+    assert displayed_in(found) == ("{1}",)

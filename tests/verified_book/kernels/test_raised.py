@@ -1,0 +1,117 @@
+"""An error that the kernel tells of in its reply only is the cell's, with what stands on stderr."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_output
+
+from tests.verified_book.kernels.builds import Book
+from verified_book.kernels.raised import note_error
+
+GROUP = """\
+  + Exception Group Traceback (most recent call last):
+  |   File "1.py", line 1, in <module>
+  | ExceptionGroup: all (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    | ValueError: a
+    +------------------------------------
+"""
+FIRST = "Traceback (most recent call last):\nKeyError: 'k'\n"
+DIRECT = "\nThe above exception was the direct cause of the following exception:\n\n"
+DURING = "\nDuring handling of the above exception, another exception occurred:\n\n"
+
+
+def stream(text: str, name: str = "stderr") -> NotebookNode:
+    return new_output("stream", name=name, text=text)
+
+
+def reply(name: str, message: str, **more: object) -> dict[str, Any]:
+    return {"content": {"status": "error", "ename": name, "evalue": message, **more}}
+
+
+def noted(answer: dict[str, Any] | None, *outputs: NotebookNode) -> list[tuple[str, str]]:
+    """The outputs of a cell afterwards: the streams and the errors."""
+    cell = new_code_cell(outputs=list(outputs))
+    note_error(cell, answer)
+    return [
+        ("error", "\n".join(output.traceback))
+        if output.output_type == "error"
+        else (output.name, output.text)
+        for output in cell.outputs
+    ]
+
+
+ALL = reply("ExceptionGroup", "all (1 sub-exception)", traceback=[])
+
+
+@pytest.mark.parametrize(
+    ("texts", "left", "taken"),
+    [
+        ([GROUP], [], GROUP),
+        (["careful\n" + GROUP], ["careful\n"], GROUP),
+        (["careful\n", GROUP[:80], GROUP[80:]], ["careful\n"], GROUP),
+        ([GROUP[:80], GROUP[80:]], [], GROUP),
+        ([FIRST, FIRST + DIRECT + GROUP], [FIRST], FIRST + DIRECT + GROUP),
+        ([GROUP + DURING + FIRST], [], GROUP + DURING + FIRST),
+        (["of another kind\n"], ["of another kind\n"], "ExceptionGroup: all (1 sub-exception)"),
+        ([], [], "ExceptionGroup: all (1 sub-exception)"),
+    ],
+)
+def test_what_was_printed_in_place_of_an_error_is_its_traceback(
+    texts: list[str], left: list[str], taken: str
+):
+    found = noted(ALL, *map(stream, texts), stream("a\n", "stdout"))
+    kept = [("stderr", text) for text in left]
+    assert found == [*kept, ("stdout", "a\n"), ("error", taken.rstrip("\n"))]
+
+
+def test_a_message_without_a_traceback_is_taken_too():
+    wrong = reply("UsageError", "no such magic")
+    line = "UsageError: no such magic\n"
+    assert noted(wrong, stream(line)) == [("error", line.strip())]
+    assert noted(wrong, stream(f"a\n{line}")) == [("stderr", "a\n"), ("error", line.strip())]
+    within = f"no {line}"  # not at the beginning of a line
+    assert noted(wrong, stream(within)) == [("stderr", within), ("error", line.strip())]
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (["Mine", "in line 1"], ["Mine", "in line 1"]),
+        (["KeyError: of an earlier cell"], ["Mine: no"]),
+        ([], ["Mine: no"]),
+    ],
+)
+def test_a_traceback_of_the_reply_is_taken_if_it_is_this_errors(sent: list[str], kept: list[str]):
+    assert noted(reply("Mine", "no", traceback=sent)) == [("error", "\n".join(kept))]
+    assert noted(reply("Mine", "no", traceback=sent), stream("Mine: no\n")) == [
+        ("error", "Mine: no")
+    ]
+
+
+def test_an_error_among_the_outputs_stays_the_only_one():
+    sent = new_output("error", ename="ValueError", evalue="a", traceback=["ValueError: a"])
+    answer = reply("ValueError", "a", traceback=["ValueError: a"])
+    assert noted(answer, stream(FIRST), sent) == [("stderr", FIRST), ("error", "ValueError: a")]
+    in_hook = [("error", "ValueError: a"), ("error", GROUP.rstrip("\n"))]
+    assert noted(ALL, sent, stream(GROUP)) == in_hook
+
+
+@pytest.mark.parametrize("answer", [None, {"content": {"status": "ok"}}])
+def test_a_cell_that_ended_well_has_raised_nothing(answer: dict[str, Any] | None):
+    assert noted(answer, stream(GROUP)) == [("stderr", GROUP)]
+
+
+@pytest.mark.parametrize("mode", ["force", "cache", "inline"])
+def test_a_group_is_shown_as_an_error_in_each_mode(tmp_path: Path, mode: str):
+    book = Book(tmp_path / "book", {"nb_execution_mode": mode, "nb_execution_allow_errors": True})
+    code = "import asyncio\nasync def no(): 1 / 0\nasync with asyncio.TaskGroup() as group:\n"
+    book.page("index", f"{code}    group.create_task(no())")
+    assert book.build().status == 0
+    page = (book.folder / "_build/html/index.html").read_text(encoding="utf-8")
+    assert "output traceback" in page
+    assert "output stderr" not in page
+    assert "ZeroDivisionError: division by zero" in book.output()
