@@ -28,7 +28,12 @@ from transformer_layers.checkpoints.safetensors_file import (
     read_all,
     write_tensors,
 )
-from transformer_layers.checkpoints.weights import require_weights
+from transformer_layers.checkpoints.weights import (
+    fused,
+    require_weights,
+    stored_shapes,
+    taken_apart,
+)
 
 _Model = TypeVar("_Model", bound=nn.Module)
 
@@ -94,8 +99,8 @@ def read_checkpoint(
         stored = codec.renamed(found.tensors)
         tied = codec.tied(config)
         twins = {name: stored.pop(name) for name in tied if name in stored}
-        require_weights(codec, stored, config, source)
-        wanted = {key: stored[key] for key, _ in codec.weight_shapes(config)}
+        require_weights(codec, stored, config, source, stored_shapes(codec, config))
+        wanted = {key: stored[key] for key, _ in stored_shapes(codec, config)}
         weights = read_all(wanted, found.metadata, source)
         for name, twin in twins.items():
             if not _is_tied(twin, weights[tied[name]]):
@@ -103,7 +108,7 @@ def read_checkpoint(
                     f"{source}: {name} is not the same as {tied[name]}, and the model has "
                     "one weight for both"
                 )
-    return config, weights
+    return config, taken_apart(codec, config, weights)
 
 
 def write_checkpoint(
@@ -135,7 +140,7 @@ def write_checkpoint(
     if any(weight.is_meta for weight in weights.values()):
         raise ValueError("weights: on the meta device there are no values to write")
     text = codec.config_text(config, next(iter(weights.values())).dtype)
-    stored = {codec.stored_as(key): weight for key, weight in weights.items()}
+    stored = {codec.stored_as(key): weight for key, weight in fused(codec, config, weights).items()}
     with saving(folder, CHECKPOINT) as unfinished:
         # Of the metadata, transformers needs the format.
         write_tensors(unfinished / WEIGHTS, stored, {"format": "pt", CONFIG: text})

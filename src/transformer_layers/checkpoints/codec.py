@@ -29,6 +29,9 @@ class Codec(Generic[Config]):
             may be absurd: what is not asked for is not to be made.
         renamed: Gives the tensors of a file the model's keys, and leaves out what is no weight.
         stored_as: The name that a file that is written has for a key.
+        fused_into: The key under which files have a weight with others, one above the other in the
+            order of the state dict, by the sizes; its own key where it stands by itself. The rows
+            of such weights follow each other in the state dict.
         tied: Names that a file may have for a second weight, which must equal the one named; by the
             sizes.
         changeable: Options that may differ from those that the weights were saved with, since they
@@ -44,6 +47,7 @@ class Codec(Generic[Config]):
     with_generation: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]] | None = None
     renamed: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     stored_as: Callable[[str], str] = str
+    fused_into: Callable[[Config, str], str] = lambda config, key: key
     tied: Callable[[Config], Mapping[str, str]] = lambda config: {}
     changeable: Collection[str] = ()
     described: Callable[[Config], str] = lambda config: f"model of {config}"

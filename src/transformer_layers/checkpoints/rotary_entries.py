@@ -6,7 +6,6 @@ from typing import Any
 from transformer_layers.checkpoints.config_entries import (
     flag_entry,
     number_entry,
-    require_computed,
     size_entry,
 )
 from transformer_layers.checkpoints.json_file import shown
@@ -21,17 +20,18 @@ _SCALINGS: dict[str, type[RopeScaling]] = {
 }
 _FORMS = ("rope_parameters", "rope_scaling")
 _LENGTH = "original_max_position_embeddings"
+_SHARE = "partial_rotary_factor"
 _WITH_LENGTH = ("llama3", "yarn")
 # What changes nothing, and what there is for any kind of scaling: one of another kind changes
 # nothing, as in transformers.
 _INERT = ("type", "finetuned")
-_KNOWN = {"rope_theta", "rope_type", "partial_rotary_factor", *_INERT}
+_KNOWN = {"rope_theta", "rope_type", _SHARE, *_INERT}
 _KNOWN |= {field.name for scaling in _SCALINGS.values() for field in dataclasses.fields(scaling)}
 _KNOWN |= {"short_factor", "long_factor", "mrope_section"}
 
 
-def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeScaling | None]:
-    """Reads the base and the scaling, from either of the two forms that configs have.
+def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeScaling | None, float]:
+    """Reads base, scaling and share, from either of the two forms that configs have.
 
     A setting can stand in several places, and versions of `transformers` differ in which of them
     counts. So all must say the same.
@@ -41,7 +41,8 @@ def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeSca
         model: What computes them, for the errors.
 
     Returns:
-        The base, and what changes the frequencies, if there is anything.
+        The base; what changes the frequencies, if there is anything; and which share of a head's
+        features turns.
 
     Raises:
         ValueError: If an entry is damaged, asks for what is not computed, or contradicts another.
@@ -50,15 +51,14 @@ def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeSca
     if len(forms) == 2:
         _require_same(*forms.values())
     where, given = forms.popitem() if forms else (_FORMS[0], {})
-    theta = given.pop("rope_theta", entries.get("rope_theta", 10_000.0))
+    theta = number_entry("rope_theta", given.pop("rope_theta", entries.get("rope_theta", 10_000.0)))
+    share = given.pop(_SHARE, entries.get(_SHARE))
+    share = 1.0 if share is None else number_entry(_SHARE, share)
     kind = given.pop("rope_type", None)
-    require_computed(
-        "partial_rotary_factor", given.pop("partial_rotary_factor", 1.0), (1.0, 1), model
-    )
     if kind is None and given:
         raise ValueError(f"{where} has {shown(sorted(given))}, and no rope_type that says for what")
     if kind in (None, "default"):
-        return number_entry("rope_theta", theta), None
+        return theta, None, share
     scaling = _SCALINGS[kind]
     fields = {field.name: field for field in dataclasses.fields(scaling)}
     if _LENGTH in fields:
@@ -75,7 +75,7 @@ def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeSca
         for name, value in given.items()
         if name in fields and value is not None
     }
-    return number_entry("rope_theta", theta), scaling(**values)
+    return theta, scaling(**values), share
 
 
 def scaling_entries(scaling: RopeScaling | None) -> dict[str, Any] | None:
@@ -116,7 +116,7 @@ def _form(name: str, entries: dict[str, Any], model: str) -> dict[str, Any]:
             f"{name} has {shown(unknown)}, which a {kind or 'default'} scaling does not have"
         )
     settled = {**found, "rope_type": kind}
-    for key in ("rope_theta", _LENGTH):
+    for key in ("rope_theta", _SHARE, _LENGTH):
         if entries.get(key) is not None and (key != _LENGTH or kind in _WITH_LENGTH):
             places = {f"{key} in {name}": found.get(key), f"{key} beside it": entries[key]}
             settled[key] = _agreed(places)

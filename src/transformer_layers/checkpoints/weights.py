@@ -1,22 +1,90 @@
 """Which weights a checkpoint must hold: those of a model of its sizes, of one dtype."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer_layers.checkpoints.codec import Codec
+from transformer_layers.checkpoints.codec import Codec, Config, Weights
 from transformer_layers.checkpoints.json_file import shown
 from transformer_layers.checkpoints.safetensors_file import StoredTensor
 
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
+def stored_shapes(codec: Codec[Config], config: Config) -> Weights:
+    """The key and the shape of each weight of a file, in which some of the model's can be one.
+
+    Args:
+        codec: That of the model.
+        config: The sizes.
+
+    Yields:
+        Key and shape.
+    """
+    for key, parts in _by_stored_key(codec, config):
+        shapes = [shape for _, shape in parts]
+        yield key, (sum(shape[0] for shape in shapes), *shapes[0][1:])
+
+
+def fused(codec: Codec[Config], config: Config, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a model as its files have them.
+
+    Args:
+        codec: That of the model.
+        config: The sizes.
+        weights: The weights by the model's keys.
+
+    Returns:
+        The weights by the keys of files.
+    """
+    return {
+        key: torch.cat([weights[name] for name, _ in parts])
+        if len(parts) > 1
+        else weights[parts[0][0]]
+        for key, parts in _by_stored_key(codec, config)
+    }
+
+
+def taken_apart(
+    codec: Codec[Config], config: Config, stored: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Undoes :func:`fused`.
+
+    Args:
+        codec: That of the model.
+        config: The sizes.
+        stored: The weights by the keys of files.
+
+    Returns:
+        The weights by the model's keys, each in memory of its own.
+    """
+    weights = {}
+    for key, parts in _by_stored_key(codec, config):
+        rows = stored[key].split([shape[0] for _, shape in parts]) if len(parts) > 1 else ()
+        for (name, _), part in zip(parts, rows or [stored[key]], strict=True):
+            weights[name] = part.clone() if rows else part
+    return weights
+
+
+def _by_stored_key(
+    codec: Codec[Config], config: Config
+) -> Iterator[tuple[str, list[tuple[str, tuple[int, ...]]]]]:
+    """Each key of a file, with the keys and shapes of the model's weights that are stored there."""
+    shapes = codec.weight_shapes(config)
+    for key, parts in itertools.groupby(shapes, lambda each: codec.fused_into(config, each[0])):
+        yield key, list(parts)
+
+
 def require_weights(
-    codec: Codec[Any], found: Mapping[str, Tensor | StoredTensor], config: Any, source: Path | str
+    codec: Codec[Any],
+    found: Mapping[str, Tensor | StoredTensor],
+    config: Any,
+    source: Path | str,
+    shapes: Weights | None = None,
 ) -> None:
     """Refuses anything but the weights of a model of these sizes, all of one floating dtype.
 
@@ -25,12 +93,14 @@ def require_weights(
         found: What there is, by key.
         config: The sizes.
         source: Where it was found, for the error.
+        shapes: Keys and shapes that it must have; those of the model if not given.
 
     Raises:
         ValueError: If a key is missing or not known, or a shape or a dtype is wrong.
     """
     # One more than were found is enough to find one that is missing, however many it should have.
-    expected = dict(itertools.islice(codec.weight_shapes(config), len(found) + 1))
+    shapes = codec.weight_shapes(config) if shapes is None else shapes
+    expected = dict(itertools.islice(shapes, len(found) + 1))
     missing = [key for key in expected if key not in found]
     if missing:
         raise ValueError(

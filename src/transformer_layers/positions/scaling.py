@@ -172,8 +172,10 @@ class YaRNScaling:
         if first == last:
             last += 0.001
         place = torch.arange(pairs, dtype=frequencies.dtype, device=frequencies.device)
-        divided = ((place - first) / (last - first)).clamp(0, 1)
-        return frequencies * (1 - divided) + frequencies / self.factor * divided
+        kept = 1 - ((place - first) / (last - first)).clamp(0, 1)
+        # Not frequencies / factor, for the last digit of others where angles are float32.
+        divided = 1.0 / (self.factor * base ** (place / pairs))
+        return divided * (1 - kept) + frequencies * kept
 
     def longest(self, max_position_embeddings: int) -> int:
         """How long sequences are at most, in tokens.
@@ -237,10 +239,10 @@ class Llama3Scaling:
         self, frequencies: Float[Tensor, " pairs"], base: float
     ) -> Float[Tensor, " pairs"]:
         """Keeps the fast ones, divides the slow ones, and blends those between."""
-        turns = self.original_max_position_embeddings * frequencies / (2 * math.pi)
+        turns = self.original_max_position_embeddings / (2 * math.pi / frequencies)
         kept = (turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
         kept = kept.clamp(0, 1)
-        return frequencies * kept + frequencies / self.factor * (1 - kept)
+        return (1 - kept) * frequencies / self.factor + kept * frequencies
 
     def longest(self, max_position_embeddings: int) -> int:
         """How long sequences are at most, in tokens.

@@ -21,6 +21,7 @@ FAMILIES = {
     "biases": {"model_type": "qwen2"},
     "head norm": {"model_type": "qwen3"},
     "norms behind": {"model_type": "olmo2"},
+    "turned in part": {"model_type": "phi3", "partial_rotary_factor": 0.5},
 }
 TOLERANCES = {
     torch.float32: 1e-6,

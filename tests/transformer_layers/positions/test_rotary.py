@@ -7,12 +7,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as turn_neighbours
+from transformers.models.llama.modeling_llama import LlamaConfig, LlamaRotaryEmbedding
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as turn_halves
 
 from tests.transformer_layers.comparisons import assert_rounded_once, assert_same
 from transformer_layers import (
     LinearScaling,
+    Llama3Scaling,
     RotaryPositions,
+    YaRNScaling,
     halves_of_neighbours,
     neighbours_of_halves,
 )
@@ -180,3 +183,55 @@ def test_positions_of_each_sequence_and_of_each_head():
 def test_what_cannot_turn_is_refused(ask, error, said):
     with pytest.raises(error, match=said):
         ask()
+
+
+SCALINGS = {
+    "default": (None, {}),
+    "linear": (LinearScaling(3.0), {"factor": 3.0}),
+    "llama3": (
+        Llama3Scaling(4.0, 1.0, 3.0, original_max_position_embeddings=100),
+        {
+            "factor": 4.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 3.0,
+            "original_max_position_embeddings": 100,
+        },
+    ),
+    "yarn": (
+        YaRNScaling(6.7, original_max_position_embeddings=100),
+        {"factor": 6.7, "original_max_position_embeddings": 100},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SCALINGS)
+@pytest.mark.parametrize("base", [1e4, 5e5, 1e6])
+@pytest.mark.parametrize("d_k", [8, 64, 96, 128])
+def test_angles_in_float32_give_the_digits_of_transformers(kind, base, d_k):
+    scaling, entries = SCALINGS[kind]
+    rope = {"rope_type": kind, "rope_theta": base, **entries}
+    config = LlamaConfig(
+        head_dim=d_k, hidden_size=32 * d_k, max_position_embeddings=400, rope_parameters=rope
+    )
+    places = torch.tensor([[0, 1, 5, 100, 399, 8191, 131_071]])
+    cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), places)
+    x = random(3, 7, d_k).float()
+    expected, _ = turn_halves(x[None], x[None], cos, sin)
+    rotary = RotaryPositions(d_k, base, scaling=scaling, angles=torch.float32)
+    assert rotary(x, places[0]).equal(expected[0])
+
+
+def test_how_far_float32_is_off_is_as_said():
+    for positions, off in ((8192, 6e-4), (131_072, 9e-3)):
+        places = torch.arange(positions)[:, None]
+        exact, rounded = (
+            (places.to(dtype) * RotaryPositions(128, 5e5, angles=dtype).frequencies()).cos()
+            for dtype in (torch.float64, torch.float32)
+        )
+        assert (exact - rounded).abs().max().item() == pytest.approx(off, rel=0.2)
+
+
+def test_angles_of_another_dtype_are_refused():
+    with pytest.raises(ValueError, match=r"angles must be torch.float64 or torch.float32, got tor"):
+        RotaryPositions(8, angles=torch.bfloat16)
+    assert "angles=torch.float32" in repr(RotaryPositions(8, angles=torch.float32))

@@ -1,1 +1,1 @@
-"""Llama, and the models that are Llama with other options: Mistral, Qwen 2 and 3, OLMo 2."""
+"""Llama, and the models that are Llama with other options: Mistral, Qwen, OLMo 2, Phi-3."""

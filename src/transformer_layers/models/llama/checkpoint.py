@@ -49,7 +49,6 @@ _ARCHITECTURES = {"olmo2": "Olmo2"}  # else the name of the family, capitalized
 _COMPUTED: dict[str, tuple[object, ...]] = {
     **COMPUTED_BY_ALL,
     "hidden_act": ("silu",),
-    "partial_rotary_factor": (1.0, 1, None),
     "pretraining_tp": (1, None),  # more than one sums products in another order
     "clip_qkv": (None,),
 }
@@ -144,7 +143,9 @@ def _config_of(family: str, entries: dict[str, Any]) -> LlamaConfig:
             require_computed(name, entries[name], values, "Llama")
     sizes = {name: size_entry(name, entries[name]) for name in _SIZES if name in entries}
     flags = {name: flag_entry(name, entries[name]) for name in _FLAGS if name in entries}
-    theta, scaling = rotary_settings(entries, "Llama")
+    theta, scaling, share = rotary_settings(entries, "Llama")
+    if "partial_rotary_factor" not in FAMILIES[family].options:
+        require_computed("partial_rotary_factor", share, (1.0,), "Llama")
     return LlamaConfig(
         **sizes,
         **flags,
@@ -152,8 +153,14 @@ def _config_of(family: str, entries: dict[str, Any]) -> LlamaConfig:
         rms_norm_eps=number_entry("rms_norm_eps", entries.get("rms_norm_eps", 1e-6)),
         rope_theta=theta,
         rope_scaling=scaling,
+        partial_rotary_factor=share,
         model_type=family,
     )
+
+
+def _fused_into(config: LlamaConfig, key: str) -> str:
+    *path, name, kind = key.split(".")
+    return ".".join([*path, FAMILIES[config.model_type].fused.get(name, name), kind])
 
 
 def _window(family: str, entries: dict[str, Any], sizes: dict[str, Any]) -> dict[str, Any]:
@@ -180,6 +187,7 @@ CODEC = Codec(
     renamed=lambda stored: {
         key: value for key, value in stored.items() if not key.endswith(".rotary_emb.inv_freq")
     },
+    fused_into=_fused_into,
     tied=lambda config: {HEAD: EMBEDDING} if config.tie_word_embeddings else {},
     changeable=_CHANGEABLE,
     described=lambda config: (

@@ -1,7 +1,7 @@
 """The sizes and options of a Llama, or of one of its relatives."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from transformer_layers.attention.inputs import require_heads
@@ -18,23 +18,30 @@ class Family:
             queries, keys and values.
         options: Entries of `config.json` that the family has, of those that not all have.
         defaults: Values of entries that a `config.json` may leave out, as `transformers` has them.
+        fused: The maps that files have as one, under that one's name.
     """
 
     biased: bool
     options: Collection[str]
     defaults: Mapping[str, Any]
+    fused: Mapping[str, str] = field(default_factory=dict)
 
 
 _WINDOWS = ("sliding_window", "max_window_layers")
 _MISTRAL = {"intermediate_size": 14336, "num_key_value_heads": 8, "sliding_window": 4096}
 _QWEN = {"vocab_size": 151_936, "intermediate_size": 22016, "num_key_value_heads": 32}
 _QWEN |= {"max_position_embeddings": 32_768, "sliding_window": 4096, "max_window_layers": 28}
+_PHI: dict[str, float] = {"vocab_size": 32_064, "hidden_size": 3072, "intermediate_size": 8192}
+_PHI |= {"max_position_embeddings": 4096, "rms_norm_eps": 1e-5}
+_FUSED = {"q_proj": "qkv_proj", "k_proj": "qkv_proj", "v_proj": "qkv_proj"}
+_FUSED |= {"gate_proj": "gate_up_proj", "up_proj": "gate_up_proj"}
 FAMILIES = {
     "llama": Family(False, ("attention_bias", "mlp_bias"), {}),
     "mistral": Family(False, _WINDOWS[:1], {**_MISTRAL, "max_position_embeddings": 131_072}),
     "qwen2": Family(True, _WINDOWS, _QWEN),
     "qwen3": Family(False, (*_WINDOWS, "attention_bias"), {**_QWEN, "head_dim": 128}),
     "olmo2": Family(False, ("attention_bias",), {"vocab_size": 50_304, "rms_norm_eps": 1e-5}),
+    "phi3": Family(False, (*_WINDOWS[:1], "partial_rotary_factor"), _PHI, _FUSED),
 }
 
 
@@ -45,7 +52,8 @@ class LlamaConfig:
     The defaults are those of Llama 2 with 7 billion parameters. What the name of a relative stands
     for, `model_type`: "mistral" is Llama; "qwen2" has biases for queries, keys and values; "qwen3"
     norms each head of queries and keys; "olmo2" norms all heads of them together, and what
-    attention and feed-forward layer give, not what they take.
+    attention and feed-forward layer give, not what they take; "phi3" can turn a part of a head's
+    features alone, and its files have queries, keys and values of one map.
 
     Attributes:
         vocab_size: Number of tokens in the vocabulary.
@@ -59,17 +67,19 @@ class LlamaConfig:
         rms_norm_eps: Added to the mean of squares in every norm.
         rope_theta: Base of the frequencies of rotary positions.
         rope_scaling: What changes these frequencies; nothing if not given.
+        partial_rotary_factor: Which share of a head's features turns, the first ones.
         tie_word_embeddings: Whether the head is the token embedding.
         attention_bias: Whether attention's four maps have a bias.
         mlp_bias: Whether the feed-forward layers' three maps have a bias.
         sliding_window: How many keys a query sees at most, itself among them; all if not given.
         max_window_layers: How many blocks, the first ones, have no window.
-        model_type: "llama", "mistral", "qwen2", "qwen3" or "olmo2".
+        model_type: "llama", "mistral", "qwen2", "qwen3", "olmo2" or "phi3".
 
     Raises:
         TypeError: If a size is not an int.
         ValueError: If a size is below 1, heads do not divide the features of a "llama" or the heads
-            of keys those of queries, a number is not greater than 0, or the family lacks an option.
+            of keys those of queries, an odd number of features turns or none, a number is not
+            greater than 0, or the family lacks an option.
 
     Examples:
         >>> config = LlamaConfig(num_key_value_heads=8, intermediate_size=14336, rope_theta=5e5)
@@ -94,6 +104,7 @@ class LlamaConfig:
     sliding_window: int | None = None
     max_window_layers: int = 0
     model_type: str = "llama"
+    partial_rotary_factor: float = 1.0
 
     def __post_init__(self) -> None:
         """Fills in what follows from other sizes, and refuses what no model can be made of."""
@@ -121,6 +132,11 @@ class LlamaConfig:
         require_size("head_dim", self.d_k)
         if self.d_k % 2:
             raise ValueError(f"head_dim must be even, since features turn in pairs, got {self.d_k}")
+        if not 0 < self.partial_rotary_factor <= 1 or self.d_rotary % 2 or self.d_rotary == 0:
+            raise ValueError(
+                "partial_rotary_factor must be above 0 and at most 1, with an even number of "
+                f"features that turn, got {self.partial_rotary_factor} of {self.d_k}"
+            )
         require_positive("rms_norm_eps", self.rms_norm_eps)
         require_positive("rope_theta", self.rope_theta)
         if self.sliding_window is not None:
@@ -128,11 +144,22 @@ class LlamaConfig:
         self._require_options()
 
     def _require_options(self) -> None:
-        nothing = {"attention_bias": False, "mlp_bias": False, "sliding_window": None}
-        for name, none in {**nothing, "max_window_layers": 0}.items():
+        nothing: dict[str, object] = {
+            "attention_bias": False,
+            "mlp_bias": False,
+            "sliding_window": None,
+        }
+        nothing |= {"max_window_layers": 0, "partial_rotary_factor": 1.0}
+        for name, none in nothing.items():
             value = getattr(self, name)
             if value != none and name not in FAMILIES[self.model_type].options:
                 raise ValueError(f"a {self.model_type} has no {name}, got {value!r}")
+
+        if self.model_type == "phi3" and self.rope_scaling is not None:
+            raise ValueError(
+                "a phi3 has no rope_scaling but longrope, which is not computed, got "
+                f"{self.rope_scaling}"
+            )
 
     @property
     def kv_heads(self) -> int:
@@ -143,6 +170,11 @@ class LlamaConfig:
     def d_k(self) -> int:
         """Features of a head."""
         return self.hidden_size // self.num_attention_heads if (d := self.head_dim) is None else d
+
+    @property
+    def d_rotary(self) -> int:
+        """Features of a head that turn by positions."""
+        return int(self.d_k * self.partial_rotary_factor)  # rounded down, as in transformers
 
     @property
     def biased(self) -> bool:

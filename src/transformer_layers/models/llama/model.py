@@ -18,7 +18,7 @@ class Llama(LanguageModel):
     It is GPT-2 with four changes: rotary positions, RMSNorm, gated feed-forward layers, and fewer
     heads of keys than of queries. https://arxiv.org/abs/2302.13971, section 2.2, has the first
     three, https://arxiv.org/abs/2307.09288, section 2.2, the fourth. By its config it is Llama 2 or
-    3, Mistral, Qwen 2 or 3, or OLMo 2 (see :class:`LlamaConfig`).
+    3, Mistral, Qwen 2 or 3, OLMo 2, or Phi-3 (see :class:`LlamaConfig`).
 
     .. math::
         x_0 &= E[\mathrm{ids}]
@@ -74,7 +74,9 @@ class Llama(LanguageModel):
             self.model = stack_of(config)
             if not config.tie_word_embeddings:
                 self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        self.rotary = RotaryPositions(config.d_k, config.rope_theta, scaling=config.rope_scaling)
+        self.rotary = RotaryPositions(
+            config.d_k, config.rope_theta, scaling=config.rope_scaling, d_rotary=config.d_rotary
+        )
         self.to(dtype=dtype)
         self.reset_parameters()
 

@@ -16,6 +16,7 @@ from transformers import (
     LlamaForCausalLM,
     MistralForCausalLM,
     Olmo2ForCausalLM,
+    Phi3ForCausalLM,
     PreTrainedModel,
     Qwen2ForCausalLM,
     Qwen3ForCausalLM,
@@ -74,6 +75,7 @@ _THEIRS: dict[str, type[PreTrainedModel]] = {
     "qwen2": Qwen2ForCausalLM,
     "qwen3": Qwen3ForCausalLM,
     "olmo2": Olmo2ForCausalLM,
+    "phi3": Phi3ForCausalLM,
 }
 _SCALINGS = {LinearScaling: "linear", Llama3Scaling: "llama3", YaRNScaling: "yarn"}
 

@@ -247,7 +247,7 @@ def test_a_second_head_must_be_the_embedding_where_the_two_are_tied(tmp_path):
     assert text["tie_word_embeddings"] is False
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "phi3"])
 @pytest.mark.parametrize("place", ["rope_scaling", "rope_parameters"])
 def test_what_changes_nothing_in_evaluation_is_taken(tmp_path, family, place):
     yarn = {**YARN, "rope_theta": 1e4}
@@ -298,7 +298,7 @@ def test_weights_of_no_known_model_are_refused(tmp_path):
         load_model(tmp_path)
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3", "olmo2"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_saved_is_what_transformers_loads(family, tmp_path):
     features = 9 if family == "llama" else 10  # which three heads do not divide
     sizes = (9, features, 7, 1, 3, 1, 4)
@@ -325,7 +325,7 @@ def test_sizes_of_heads_that_are_no_sizes_are_refused(name, value, tmp_path):
 
 
 def test_shapes_are_those_of_the_state_dict():
-    for family in ("llama", "mistral", "qwen2", "qwen3", "olmo2"):
+    for family in FAMILIES:
         for tied in (False, True):
             config = LlamaConfig(11, 8, 12, 2, 4, 2, 6, model_type=family, tie_word_embeddings=tied)
             found = [(name, tuple(w.shape)) for name, w in Llama(config).state_dict().items()]

@@ -1,0 +1,107 @@
+"""Phi-3: its files have several maps as one, and a part of a head's features can turn alone."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, Phi3Config, Phi3ForCausalLM
+
+from tests.transformer_layers.comparisons import assert_same
+from tests.transformer_layers.models.llama.families import SIZES, in_float64
+from transformer_layers import LinearScaling, Llama, LlamaConfig, load_model
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "as published": {"hidden_size": 24},
+    "window": {"hidden_size": 24, "sliding_window": 5},
+    "in part": {"head_dim": 10, "partial_rotary_factor": 0.75},  # 7.5 features, which are 7
+    "in part, tied": {"head_dim": 8, "partial_rotary_factor": 0.25, "tie_word_embeddings": True},
+    "one head of keys": {"hidden_size": 16, "num_key_value_heads": 1},
+}
+EVEN = {name: options for name, options in OPTIONS.items() if name != "in part"}
+IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6, 5, 3], [5, 8, 9, 7, 9, 3, 2, 3, 8, 4]])
+
+
+def their_model(name: str) -> Phi3ForCausalLM:
+    tokens = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+    with in_float64():
+        model = Phi3ForCausalLM(Phi3Config(**SIZES | OPTIONS[name], **tokens))
+    return model.double().eval()
+
+
+@pytest.mark.parametrize("name", EVEN)
+def test_files_of_transformers_are_loaded_and_ours_are_theirs(name, tmp_path):
+    theirs = their_model(name)
+    theirs.save_pretrained(tmp_path / "theirs")
+    ours = load_model(tmp_path / "theirs")
+    ours.save_pretrained(tmp_path / "ours")
+    with in_float64():
+        wanted = theirs(IDS).logits
+        assert_same([ours(IDS)], [wanted])
+        again = AutoModelForCausalLM.from_pretrained(tmp_path / "ours")
+        assert again(IDS).logits.equal(wanted)
+    stored = [load_file(tmp_path / name / "model.safetensors") for name in ("ours", "theirs")]
+    assert stored[0].keys() == stored[1].keys()
+    assert all(stored[0][key].equal(stored[1][key]) for key in stored[0])
+    assert Llama.from_pretrained(tmp_path / "ours").config == ours.config
+
+
+@pytest.mark.parametrize("name", EVEN)
+def test_it_writes_as_that_of_transformers(name, tmp_path):
+    theirs = their_model(name)
+    theirs.save_pretrained(tmp_path)
+    ours = load_model(tmp_path)
+    prompts = [IDS[0, :3], IDS[1, :7]]
+    with in_float64():
+        expected = [
+            theirs.generate(prompt[None], max_new_tokens=8, do_sample=False, pad_token_id=0)[0]
+            for prompt in prompts
+        ]
+        found = ours.generate(prompts, max_new_tokens=8)
+    assert all(a.equal(b) for a, b in zip(found, expected, strict=True))
+
+
+def test_a_share_that_turns_an_odd_number_of_features_is_refused(tmp_path):
+    said = "an even number of features that turn, got 0.75 of 10"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        LlamaConfig(**SIZES | {"model_type": "phi3"} | OPTIONS["in part"])
+    their_model("in part").save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"config\.json: partial_rotary_factor"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.5, 0.01, float("nan")])
+def test_a_share_that_none_has_is_refused(share):
+    with pytest.raises(ValueError, match=f"partial_rotary_factor must be .* got {share} of 96"):
+        LlamaConfig(hidden_size=3072, model_type="phi3", partial_rotary_factor=share)
+
+
+def test_a_scaling_is_refused():
+    with pytest.raises(ValueError, match="a phi3 has no rope_scaling but longrope, which is not"):
+        LlamaConfig(model_type="phi3", rope_scaling=LinearScaling(2.0))
+    with pytest.raises(ValueError, match=r"no partial_rotary_factor, got 0\.5"):
+        LlamaConfig(partial_rotary_factor=0.5)
+
+
+@pytest.mark.parametrize("damage", ["missing", "short", "unfused", "another dtype"])
+def test_files_that_are_damaged_are_refused_by_the_name_in_the_file(damage, tmp_path):
+    their_model("as published").save_pretrained(tmp_path)
+    path, key = tmp_path / "model.safetensors", "model.layers.1.self_attn.qkv_proj.weight"
+    stored = load_file(path)
+    fused = stored.pop(key)
+    if damage == "short":
+        stored[key] = fused[:-1].clone()
+    if damage == "another dtype":
+        stored[key] = fused.half()
+    if damage == "unfused":
+        stored[key.replace("qkv", "q")] = fused[:24].clone()
+    save_file(stored, path, {"format": "pt"})
+    said = {
+        "missing": f"{key} is missing, which a phi3 of num_hidden_layers = 2 has",
+        "short": f"{key} has the shape (47, 24), and the sizes of the config need (48, 24)",
+        "unfused": f"{key} is missing",
+        "another dtype": f"{key} is torch.float16; convert all weights to one dtype",
+    }
+    with pytest.raises(ValueError, match=re.escape(said[damage])):
+        load_model(tmp_path)
