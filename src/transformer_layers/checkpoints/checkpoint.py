@@ -101,14 +101,14 @@ def read_checkpoint(
         twins = {name: stored.pop(name) for name in tied if name in stored}
         require_weights(codec, stored, config, source, stored_shapes(codec, config))
         wanted = {key: stored[key] for key, _ in stored_shapes(codec, config)}
-        weights = read_all(wanted, found.metadata, source)
+        weights = taken_apart(codec, config, read_all(wanted, found.metadata, source))
         for name, twin in twins.items():
             if not _is_tied(twin, weights[tied[name]]):
                 raise ValueError(
                     f"{source}: {name} is not the same as {tied[name]}, and the model has "
                     "one weight for both"
                 )
-    return config, taken_apart(codec, config, weights)
+    return config, weights
 
 
 def write_checkpoint(
