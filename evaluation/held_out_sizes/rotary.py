@@ -28,7 +28,7 @@ def rotary(draw: random.Random) -> Row:
     places = torch.randint(FAR + 1, (batch, seq))
     places[-1, -1] = FAR
     x = torch.randn(batch, heads, seq, size + rest, dtype=torch.float64)
-    theta, scaling = rotary_settings({"rope_parameters": entries}, "Llama")
+    theta, scaling, _ = rotary_settings({"rope_parameters": entries}, "Llama")
     dynamic = {"rope_type": "dynamic", "factor": 2.5, "rope_theta": theta}
     with in_float64():
         table = modeling_llama.LlamaRotaryEmbedding(
