@@ -156,7 +156,11 @@ def generate(  # noqa: D417  # a method of models, whose first argument is the m
         )
     )
     columns = zip(*steps, strict=True) if return_logits else [steps]
-    new = [torch.stack(column, dim=1) for column in columns] if steps else _nothing(model, ids)
+    new = (
+        [torch.stack(column, dim=1) for column in columns]
+        if steps
+        else _nothing(model, ids, return_logits)
+    )
     tokens = new[0]
     if isinstance(ids, Tensor):
         text, logits = torch.cat([ids, tokens], dim=1), new[-1]
@@ -328,9 +332,11 @@ def _without_padding(
     return torch.where(places < padding[:, None], text[:, -1:], text)
 
 
-def _nothing(model: Decoder, ids: Tensor | list[Tensor]) -> list[Tensor]:
-    """No new tokens of each prompt, and the logits of none."""
+def _nothing(model: Decoder, ids: Tensor | list[Tensor], return_logits: bool) -> list[Tensor]:
+    """No new tokens of each prompt, and the logits of none if they are asked for."""
     tokens = as_batch(ids)[0][:, :0]
+    if not return_logits:
+        return [tokens]
     with evaluating(model) as twin:
         return [tokens, twin(tokens)]
 
