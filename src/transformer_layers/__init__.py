@@ -56,6 +56,7 @@ from transformer_layers.positions.scaling import (
 from transformer_layers.positions.sinusoidal import sinusoidal_positions
 from transformer_layers.regularization.dropout import Dropout, dropout
 from transformer_layers.regularization.penalties import l1_penalty, l2_penalty, soft_threshold
+from transformer_layers.tokenizers.stop_texts import stop_texts
 
 if TYPE_CHECKING:
     from transformer_layers.models.gpt2.inference.model import GPT2ForInference
@@ -128,6 +129,7 @@ __all__ = [
     "sliding_window_mask",
     "smoothed_cross_entropy",
     "soft_threshold",
+    "stop_texts",
     "train_tokenizer",
 ]
 

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from layer_checks.checks.gpt2 import gpt2
 from transformer_layers import GPT2, GPT2Config, KeyValueCache, next_token_distribution
+from transformer_layers.generation.ending import is_stop, require_stops
 from transformer_layers.generation.evaluation import in_evaluation
-from transformer_layers.generation.loop import as_batch, is_stop, require_stops
+from transformer_layers.generation.loop import as_batch
 
 
 @gpt2.right_otherwise
@@ -26,7 +27,8 @@ class _Writing(GPT2):
         top_p: float | None = None,
         generator: torch.Generator | None = None,
         eos_token: int | Sequence[int] | None = None,
-    ) -> Iterator[Tensor]:
+        **unchanged: Any,  # no wrong version is about these options
+    ) -> Iterator[Any]:
         batch, padding = as_batch(ids)
         stops = require_stops(eos_token, self.config.vocab_size)
         caches = self.new_caches(len(batch), batch.shape[1] + max_new_tokens, padding)

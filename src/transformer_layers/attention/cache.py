@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transformer_layers.attention.masks import causal_mask
 from transformer_layers.precision import autocast_dtype
-from transformer_layers.validation import require_size
+from transformer_layers.validation import require_integers, require_size
 
 _Cache = TypeVar("_Cache", bound="KeyValueCache")
 
@@ -168,8 +168,23 @@ class KeyValueCache:
         """Gives each sequence the past of another, as beam search does.
 
         Args:
-            rows: Which sequence each is to go on from, integers of shape `(batch,)`.
+            rows: Which sequence each is to go on from, int64 or int32 of shape `(batch,)`. One may
+                stand there several times.
+
+        Raises:
+            TypeError: If `rows` are not int64 or int32.
+            ValueError: If they are of another shape, or one is not in [0, batch). Nothing is
+                changed then.
+
+        Examples:
+            >>> cache = KeyValueCache(batch=2, num_heads=1, max_seq=4, d_k=1)
+            >>> keys = torch.tensor([3.0, 5.0]).view(2, 1, 1, 1)
+            >>> held, _ = cache.append(keys, keys)
+            >>> cache.reorder(torch.tensor([1, 1]))
+            >>> held.flatten()
+            tensor([5., 5.])
         """
+        _require_rows(rows, len(self._keys))
         for held in (self._keys[:, :, : self.length], self._values[:, :, : self.length]):
             held.copy_(held.index_select(0, rows))
         if self.padding is not None:
@@ -199,6 +214,20 @@ class KeyValueCache:
             f"{type(self).__name__}(batch={batch}, num_heads={num_heads}, d_k={d_k}, "
             f"{self.length} of {self.max_seq} positions, {self._keys.dtype}, {self._keys.device})"
         )
+
+
+def _require_rows(rows: Tensor, batch: int) -> None:
+    require_integers("rows", rows)
+    if rows.shape != (batch,):
+        raise ValueError(
+            f"rows must be of shape (batch,) = ({batch},), one for each sequence, got "
+            f"{tuple(rows.shape)}"
+        )
+    if rows.is_meta or torch.compiler.is_compiling():
+        return  # there are no values to look at
+    outside = rows[(rows < 0) | (rows >= batch)]
+    if len(outside):
+        raise ValueError(f"rows must be in [0, {batch}), got {outside.tolist()}")
 
 
 def next_positions(

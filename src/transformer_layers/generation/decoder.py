@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -46,16 +45,7 @@ class Decoder(Protocol):
     ) -> Float[Tensor, "*batch seq vocab_size"]:
         """Scores every token as the next one."""
 
-    def stream(
-        self,
-        ids: Any,
-        max_new_tokens: int,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        generator: torch.Generator | None = None,
-        eos_token: int | Sequence[int] | None = None,
-    ) -> Iterator[Int[Tensor, " batch"]]:
+    def stream(self, ids: Any, max_new_tokens: int, *args: Any, **options: Any) -> Iterator[Any]:
         """New tokens, each as soon as it is chosen: `transformer_layers.generation.loop.stream`."""
 
     def modules(self) -> Any:
@@ -75,6 +65,7 @@ def cache_bytes(model: Decoder) -> int:
         The bytes.
 
     Examples:
+        >>> import torch
         >>> from transformer_layers import Llama, LlamaConfig
         >>> config = LlamaConfig(num_key_value_heads=8, intermediate_size=14336, vocab_size=128256)
         >>> cache_bytes(Llama(config, device="meta", dtype=torch.bfloat16)) // 1024  # KiB

@@ -37,10 +37,11 @@ def greedy_search(
     """
     never = torch.tensor(banned, dtype=torch.int64, device=first.device)
 
-    def choose(logits: Tensor) -> Tensor:
+    def choose(logits: Tensor, text: Tensor) -> Tensor:
         return logits.index_fill(-1, never, -math.inf).argmax(dim=-1)
 
-    steps = list(new_tokens(read, choose, first[:, None], max_new_tokens, (end_token,)))
+    found = new_tokens(read, choose, first[:, None], max_new_tokens, (end_token,))
+    steps = [tokens for tokens, _ in found]
     if not steps:
         return first.new_empty(len(first), 0)
     if forced is not None and len(steps) == max_new_tokens:

@@ -1,7 +1,7 @@
 """Writing: prompts in, one token after another out."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -9,12 +9,56 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from transformer_layers.generation.decoder import Decoder, require_room, require_tokens
-from transformer_layers.generation.evaluation import in_evaluation
-from transformer_layers.generation.sampling import next_token, require_sampling
+from transformer_layers.generation.ending import (
+    Stop,
+    count_up_to_stop,
+    ended_by,
+    is_stop,
+    require_stop,
+    require_stops,
+)
+from transformer_layers.generation.evaluation import evaluating, in_evaluation
+from transformer_layers.generation.sampling import next_token, penalized, require_sampling
 from transformer_layers.validation import require_integers, require_size
 
 # One tensor for prompts of the same length, a list of tensors for those of different lengths.
 Prompts = TypeVar("Prompts", Tensor, list[Tensor])
+
+
+@overload
+def generate(
+    model: Decoder,
+    ids: Prompts,
+    max_new_tokens: int,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    eos_token: int | Sequence[int] | None = None,
+    *,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    stop: Stop | None = None,
+    return_logits: Literal[False] = False,
+) -> Prompts: ...
+
+
+@overload
+def generate(
+    model: Decoder,
+    ids: Prompts,
+    max_new_tokens: int,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    eos_token: int | Sequence[int] | None = None,
+    *,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    stop: Stop | None = None,
+    return_logits: Literal[True],
+) -> tuple[Prompts, Prompts]: ...
 
 
 def generate(  # noqa: D417  # a method of models, whose first argument is the model
@@ -26,7 +70,12 @@ def generate(  # noqa: D417  # a method of models, whose first argument is the m
     top_p: float | None = None,
     generator: torch.Generator | None = None,
     eos_token: int | Sequence[int] | None = None,
-) -> Prompts:
+    *,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    stop: Stop | None = None,
+    return_logits: bool = False,
+) -> Prompts | tuple[Prompts, Prompts]:
     """Continues each prompt, one token at a time.
 
     The keys and values of earlier positions are kept, so that each step after the first
@@ -50,15 +99,30 @@ def generate(  # noqa: D417  # a method of models, whose first argument is the m
         generator: Source of the draws; torch's global one if not given.
         eos_token: If given, the token, or the tokens, of which the first new one ends a
             sequence, and is its last.
+        min_p: If given, tokens are drawn from those whose probability is at least `min_p` times
+            that of the most likely one; after `top_p`.
+        repetition_penalty: What the logits of tokens that stand in the text so far, prompt
+            included, are divided by where they are positive, and multiplied by where they are
+            negative; before the temperature, and at temperature 0, too. 1 changes nothing.
+        stop: If given, a function that is told the new tokens of a sequence after each of them,
+            and says whether the last one ends it, such as :func:`stop_texts` makes. Of the same
+            tokens it is to say the same.
+        return_logits: Whether to return the logits, too.
 
     Returns:
         The prompts with their new tokens. Those of a tensor are of shape
         `(batch, seq + max_new_tokens)`, or shorter if all sequences have ended before; one that
-        ends before others is filled up with `eos_token`, the first of several. Those of a list
-        are a list of tensors, without filling.
+        ends before others is filled up with `eos_token`, the first of several, or with its own
+        last token if none is given. Those of a list are a list of tensors, without filling.
+
+        With `return_logits` a pair: these, and the logits that each new token was chosen by, of
+        shape `(batch, new, vocab_size)`, or a list of tensors of shape `(new, vocab_size)`. They
+        are the model's own, before penalty and temperature. What fills up was not chosen by its
+        logits.
 
     Raises:
-        TypeError: If `ids` are not int64 or int32, or a count or a token is no int.
+        TypeError: If `ids` are not int64 or int32, a count or a token is no int, or `stop` is no
+            function.
         ValueError: If a shape does not fit, a prompt holds no position, the result could be
             longer than the model takes, an id is not in the vocabulary, an option is out of
             range, or the highest logit is not finite.
@@ -70,18 +134,79 @@ def generate(  # noqa: D417  # a method of models, whose first argument is the m
         >>> model.generate(torch.tensor([[3, 14], [15, 9]]), max_new_tokens=5).shape
         torch.Size([2, 7])
         >>> prompts = [torch.tensor([3, 14, 15]), torch.tensor([9])]
-        >>> [len(each) for each in model.generate(prompts, max_new_tokens=5)]
+        >>> ids, logits = model.generate(prompts, max_new_tokens=5, return_logits=True)
+        >>> [len(each) for each in ids]
         [8, 6]
+        >>> [tuple(each.shape) for each in logits]
+        [(5, 50), (5, 50)]
     """
-    new = model.stream(ids, max_new_tokens, temperature, top_k, top_p, generator, eos_token)
-    steps: list[Tensor] = [tokens[:, None] for tokens in new]
+    steps = list(
+        model.stream(
+            ids,
+            max_new_tokens,
+            temperature,
+            top_k,
+            top_p,
+            generator,
+            eos_token,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            stop=stop,
+            return_logits=return_logits,
+        )
+    )
+    columns = zip(*steps, strict=True) if return_logits else [steps]
+    new = (
+        [torch.stack(column, dim=1) for column in columns]
+        if steps
+        else _nothing(model, ids, return_logits)
+    )
+    tokens = new[0]
     if isinstance(ids, Tensor):
-        return torch.cat([ids, *steps], dim=1)
-    if not steps:
-        return [prompt.clone() for prompt in ids]
-    stops = require_stops(eos_token, model.vocab_size)
-    rows = zip(ids, torch.cat(steps, dim=1), strict=True)
-    return [torch.cat([prompt, up_to_stop(tokens, stops)]) for prompt, tokens in rows]
+        text, logits = torch.cat([ids, tokens], dim=1), new[-1]
+    else:
+        stops = require_stops(eos_token, model.vocab_size)
+        counts = [count_up_to_stop(row, stops, stop) for row in tokens.tolist()]
+        parts = zip(ids, tokens, counts, strict=True)
+        text = [torch.cat([prompt, row[:count]]) for prompt, row, count in parts]
+        logits = [row[:count] for row, count in zip(new[-1], counts, strict=True)]
+    return (text, logits) if return_logits else text
+
+
+@overload
+def stream(
+    model: Decoder,
+    ids: Int[Tensor, "batch seq"] | list[Int[Tensor, " _"]],
+    max_new_tokens: int,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    eos_token: int | Sequence[int] | None = None,
+    *,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    stop: Stop | None = None,
+    return_logits: Literal[False] = False,
+) -> Iterator[Int[Tensor, " batch"]]: ...
+
+
+@overload
+def stream(
+    model: Decoder,
+    ids: Int[Tensor, "batch seq"] | list[Int[Tensor, " _"]],
+    max_new_tokens: int,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    eos_token: int | Sequence[int] | None = None,
+    *,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    stop: Stop | None = None,
+    return_logits: Literal[True],
+) -> Iterator[tuple[Int[Tensor, " batch"], Float[Tensor, "batch vocab_size"]]]: ...
 
 
 def stream(  # noqa: D417  # the same
@@ -93,7 +218,15 @@ def stream(  # noqa: D417  # the same
     top_p: float | None = None,
     generator: torch.Generator | None = None,
     eos_token: int | Sequence[int] | None = None,
-) -> Iterator[Int[Tensor, " batch"]]:
+    *,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    stop: Stop | None = None,
+    return_logits: bool = False,
+) -> (
+    Iterator[Int[Tensor, " batch"]]
+    | Iterator[tuple[Int[Tensor, " batch"], Float[Tensor, "batch vocab_size"]]]
+):
     """Yields the new tokens of :func:`generate`, each as soon as it is chosen.
 
     Args:
@@ -105,10 +238,15 @@ def stream(  # noqa: D417  # the same
         top_p: See there.
         generator: See there.
         eos_token: See there.
+        min_p: See there.
+        repetition_penalty: See there.
+        stop: See there.
+        return_logits: See there.
 
     Returns:
-        An iterator over tensors of shape `(batch,)`, a token for each prompt. A sequence that
-        has ended goes on with `eos_token`, until all have.
+        An iterator over tensors of shape `(batch,)`, a token for each prompt; with
+        `return_logits` over pairs of these and their logits, of shape `(batch, vocab_size)`. A
+        sequence that has ended goes on with what fills it up, until all have.
 
     Examples:
         >>> from transformer_layers import GPT2, GPT2Config
@@ -121,8 +259,9 @@ def stream(  # noqa: D417  # the same
     """
     batch, padding = as_batch(ids)
     require_size("max_new_tokens", max_new_tokens, minimum=0)
-    require_sampling(temperature, top_k, top_p)
+    require_sampling(temperature, top_k, top_p, min_p=min_p, repetition_penalty=repetition_penalty)
     stops = require_stops(eos_token, model.vocab_size)
+    require_stop(stop)
     total = batch.shape[1] + max_new_tokens
     require_room(model, total)
     require_tokens(batch, model.vocab_size)
@@ -132,51 +271,74 @@ def stream(  # noqa: D417  # the same
     def read(new: Tensor) -> Tensor:
         return twin.logits(twin.last_hidden_state(new, caches)[:, -1])
 
-    def choose(logits: Tensor) -> Tensor:
-        return next_token(logits, temperature, top_k, top_p, generator)
+    def choose(logits: Tensor, text: Tensor) -> Tensor:
+        if repetition_penalty != 1:
+            logits = penalized(logits, _without_padding(text, padding), repetition_penalty)
+        return next_token(logits, temperature, top_k, top_p, generator, min_p=min_p)
 
-    return new_tokens(read, choose, batch, max_new_tokens, stops)
+    steps = new_tokens(read, choose, batch, max_new_tokens, stops, stop)
+    return steps if return_logits else (tokens for tokens, _ in steps)
 
 
 def new_tokens(
     read: Callable[[Int[Tensor, "batch seq"]], Float[Tensor, "batch vocab_size"]],
-    choose: Callable[[Float[Tensor, "batch vocab_size"]], Int[Tensor, " batch"]],
+    choose: Callable[
+        [Float[Tensor, "batch vocab_size"], Int[Tensor, "batch text"]], Int[Tensor, " batch"]
+    ],
     ids: Int[Tensor, "batch seq"],
     max_new_tokens: int,
     stops: Sequence[int] = (),
-) -> Iterator[Int[Tensor, " batch"]]:
+    stop: Stop | None = None,
+) -> Iterator[tuple[Int[Tensor, " batch"], Float[Tensor, "batch vocab_size"]]]:
     """Yields the next token of each sequence, until there are enough or all have ended.
+
+    With the tokens come the scores that they were chosen by, as `read` gave them.
 
     Args:
         read: Takes what it has not read yet, and scores each token as the next one.
-        choose: Takes a token by the scores.
+        choose: Takes a token by the scores, and by the tokens so far.
         ids: The tokens so far.
         max_new_tokens: How many tokens to yield at most for each sequence.
         stops: The tokens that end a sequence; what has ended goes on with the first of them.
+        stop: Says of the new tokens of a sequence whether it has ended; if there are no `stops`,
+            what has ended goes on with its last token.
     """
-    new = ids
+    text, new = ids, ids
     ended = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     for _ in range(max_new_tokens):
         with torch.no_grad():  # not around yield, where the caller's code runs
-            tokens = choose(read(new)).to(ids.dtype)
-        if stops:
-            tokens = tokens.masked_fill(ended, stops[0])
-            ended |= is_stop(tokens, stops)
-        yield tokens
-        if stops and ended.all():
+            logits = read(new)
+            tokens = choose(logits, text).to(ids.dtype)
+        if stops or stop:
+            filling = tokens.new_tensor(stops[0]) if stops else text[:, -1]
+            tokens = torch.where(ended, filling, tokens)
+            ended = ended | is_stop(tokens, stops)
+        text = torch.cat([text, tokens[:, None]], dim=1)
+        if stop:
+            ended = ended_by(stop, text[:, ids.shape[1] :], ended)
+        yield tokens, logits
+        if (stops or stop) and ended.all():
             return
         new = tokens[:, None]
 
 
-def is_stop(tokens: Int[Tensor, "*shape"], stops: Sequence[int]) -> Tensor:
-    """Which tokens end a sequence, boolean of the same shape."""
-    return torch.isin(tokens, torch.tensor(stops, dtype=tokens.dtype, device=tokens.device))
+def _without_padding(
+    text: Int[Tensor, "batch seq"], padding: Int[Tensor, " batch"] | None
+) -> Int[Tensor, "batch seq"]:
+    """The same tokens, with a row's last one in the place of its padding."""
+    if padding is None:
+        return text
+    places = torch.arange(text.shape[1], device=text.device)
+    return torch.where(places < padding[:, None], text[:, -1:], text)
 
 
-def up_to_stop(tokens: Int[Tensor, " new"], stops: Sequence[int]) -> Int[Tensor, " kept"]:
-    """The tokens up to the first that ends the sequence, it included, or all."""
-    places = is_stop(tokens, stops).nonzero() if stops else tokens[:0]
-    return tokens[: places[0] + 1] if len(places) else tokens
+def _nothing(model: Decoder, ids: Tensor | list[Tensor], return_logits: bool) -> list[Tensor]:
+    """No new tokens of each prompt, and the logits of none if they are asked for."""
+    tokens = as_batch(ids)[0][:, :0]
+    if not return_logits:
+        return [tokens]
+    with evaluating(model) as twin:
+        return [tokens, twin(tokens)]
 
 
 def as_batch(
@@ -215,26 +377,3 @@ def as_batch(
     lengths = torch.tensor([len(prompt) for prompt in ids], device=batch.device)
     padding = batch.shape[1] - lengths
     return batch, padding if padding.any() else None
-
-
-def require_stops(eos_token: int | Sequence[int] | None, vocab_size: int) -> list[int]:
-    """The tokens that end a sequence, as a list.
-
-    Args:
-        eos_token: One, several, or None.
-        vocab_size: Number of tokens in the vocabulary.
-
-    Raises:
-        TypeError: If one is not an int.
-        ValueError: If one is not in the vocabulary, or there are to be several and is none.
-    """
-    if eos_token is None:
-        return []
-    stops = list(eos_token) if isinstance(eos_token, Sequence) else [eos_token]
-    for stop in stops:
-        require_size("eos_token", stop, minimum=0)
-    if not stops or max(stops) >= vocab_size:
-        raise ValueError(
-            f"eos_token must be a token or several, in [0, {vocab_size}), got {eos_token}"
-        )
-    return stops

@@ -125,6 +125,59 @@ def test_errors_of_append(key, value, error, message):
     assert cache.length == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
+def test_rows_go_on_from_the_past_of_others(dtype):
+    cache = KeyValueCache(3, 1, 4, 1, padding=torch.tensor([0, 1, 2]))
+    numbers = torch.arange(6.0).view(3, 1, 2, 1)
+    keys, values = cache.append(numbers, -numbers)
+    cache.reorder(torch.tensor([2, 0, 2], dtype=dtype))
+    assert keys.flatten().tolist() == [4, 5, 0, 1, 4, 5]
+    assert values.flatten().tolist() == [-4, -5, 0, -1, -4, -5]
+    assert cache.padding.tolist() == [2, 0, 2]
+    assert cache.length == 2
+
+
+def test_rows_on_the_meta_device_have_no_values_to_look_at():
+    cache = KeyValueCache(2, 1, 4, 1, device="meta")
+    cache.append(*torch.zeros(2, 2, 1, 3, 1, device="meta"))
+    cache.reorder(torch.zeros(2, dtype=torch.int64, device="meta"))
+    assert cache.length == 3
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("seq", [0, 2])
+@pytest.mark.parametrize(
+    ("rows", "error", "message"),
+    [
+        (torch.tensor([0, 2]), ValueError, r"^rows must be in \[0, 2\), got \[2\]$"),
+        (torch.tensor([-1, 5]), ValueError, r"^rows must be in \[0, 2\), got \[-1, 5\]$"),
+        (
+            torch.tensor([1]),  # which would be taken for all
+            ValueError,
+            r"^rows must be of shape \(batch,\) = \(2,\), one for each sequence, got \(1,\)$",
+        ),
+        (torch.tensor([0, 1, 0]), ValueError, r"got \(3,\)$"),
+        (torch.tensor([[0, 1]]), ValueError, r"got \(1, 2\)$"),
+        (torch.tensor(1), ValueError, r"got \(\)$"),
+        (
+            torch.tensor([0.0, 1.0]),
+            TypeError,
+            "^rows must be a tensor of int64 or int32, got torch",
+        ),
+        (torch.tensor([True, False]), TypeError, r"got torch\.bool; convert it with rows\.long"),
+        ([0, 1], TypeError, "^rows must be a tensor of int64 or int32, got a list; make one with"),
+    ],
+)
+def test_errors_of_reorder(rows, error, message, seq):
+    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K, padding=torch.tensor([0, 1]))
+    held = cache.append(*random_pair(seq))
+    before = [x.clone() for x in held]
+    with pytest.raises(error, match=message):
+        cache.reorder(rows)
+    assert all(torch.equal(*pair) for pair in zip(held, before, strict=True))
+    assert cache.padding.tolist() == [0, 1]
+
+
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),

@@ -299,7 +299,7 @@ def test_what_is_computed_for_a_token_needs_no_gradient():
 def test_tokens_are_chosen_by_logits_of_the_models_dtype(monkeypatch):
     seen = []
 
-    def chosen(logits, *options):
+    def chosen(logits, *_, **__):
         seen.append(logits.dtype)
         return logits.argmax(dim=-1)
 
@@ -364,7 +364,7 @@ def test_nothing_but_tokens_is_concatenated():
     model = random_model()
     with Concatenations() as concatenations:
         model.generate(random_ids(2, 5), 8)
-    assert concatenations.dtypes == [torch.int64]
+    assert {*concatenations.dtypes} == {torch.int64}
 
 
 def test_nothing_is_computed_for_no_new_token():
@@ -572,6 +572,183 @@ def test_prompts_of_different_lengths_up_to_the_last_position():
         model.generate(prompts, N_POSITIONS - 6)
 
 
+# Penalty of repetition, and min_p
+
+
+@pytest.mark.parametrize("penalty", [0.6, 1.0, 1.3, 5.0])
+def test_penalized_greedy_tokens_are_those_of_transformers(penalty):
+    # In float32: theirs makes logits so, whatever the dtype of the model.
+    model, ids = random_model(dtype=torch.float32), random_ids(4, 4)
+    expected = their_model(model).generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=13,
+        do_sample=False,
+        repetition_penalty=penalty,
+    )
+    found = model.generate(ids, 13, repetition_penalty=penalty)
+    assert torch.equal(found, expected)
+    assert torch.equal(found, model.generate(ids, 13)) == (penalty == 1)
+
+
+def test_all_options_together_draw_the_tokens_of_transformers():
+    model, ids = random_model(dtype=torch.float32), random_ids(5, 4)
+    theirs = their_model(model)
+    options = {"temperature": 1.3, "top_k": 12, "top_p": 0.95, "min_p": 0.05}
+    options["repetition_penalty"] = 1.2
+    for seed in range(3):
+        torch.manual_seed(seed)
+        mask = torch.ones_like(ids)
+        expected = theirs.generate(
+            ids, attention_mask=mask, max_new_tokens=13, do_sample=True, **options
+        )
+        torch.manual_seed(seed)
+        assert torch.equal(model.generate(ids, 13, **options), expected)
+
+
+def test_min_p_of_one_is_greedy_whatever_the_temperature():
+    model, ids = random_model(), random_ids(3, 4)
+    assert torch.equal(model.generate(ids, 9, 50.0, min_p=1.0), model.generate(ids, 9))
+    assert not torch.equal(model.generate(ids, 9, 50.0, min_p=0.0), model.generate(ids, 9))
+
+
+@pytest.mark.parametrize("token", [0, 5])
+def test_padding_is_not_penalized(token):
+    # A penalty of next to nothing repeats what stands in the text, and nothing else.
+    model = random_model()
+    prompts = [torch.tensor([7, 9]), torch.tensor([token] * 7), torch.tensor([3])]
+    for penalty in (1e-6, 1.3, 20.0):
+        alone = [model.generate(row[None], 8, repetition_penalty=penalty)[0] for row in prompts]
+        found = model.generate(prompts, 8, repetition_penalty=penalty)
+        assert [each.tolist() for each in found] == [each.tolist() for each in alone]
+
+
+def test_a_penalty_on_int32_tokens_and_on_an_empty_batch():
+    model, ids = random_model(), random_ids(2, 4)
+    expected = model.generate(ids, 5, repetition_penalty=2.0)
+    assert torch.equal(model.generate(ids.int(), 5, repetition_penalty=2.0).long(), expected)
+    assert model.generate(ids[:0], 5, repetition_penalty=2.0).shape == (0, 9)
+
+
+# What else ends a sequence
+
+
+def ends_with(*tokens):
+    return lambda new: new[-len(tokens) :] == list(tokens)
+
+
+def test_a_function_of_the_new_tokens_ends_a_sequence():
+    model, ids = random_model(), random_ids(1, 4)
+    whole = model.generate(ids, 10)[0]
+    told = []
+
+    def stop(new):
+        told.append(new)
+        return len(new) == 6
+
+    assert torch.equal(model.generate(ids, 10, stop=stop)[0], whole[:10])
+    assert told == [whole[4 : 4 + n].tolist() for n in range(1, 7)]
+    assert torch.equal(model.generate(ids, 10, stop=lambda new: False)[0], whole)
+    assert torch.equal(model.generate(ids, 0, stop=lambda new: True), ids)
+
+
+@given(seeds, st.booleans(), st.booleans())
+@settings(max_examples=8)
+def test_each_row_ends_by_itself_whatever_ends_it(seed, with_token, of_lengths):
+    model, ids = random_model(seed), random_ids(4, 4, seed)
+    prompts = [row[i:] for i, row in enumerate(ids)] if of_lengths else ids
+    whole = [model.generate(row[None], 12)[0, len(row) :].tolist() for row in prompts]
+    pair, token = whole[0][4:6], whole[1][7]
+    told = []
+    stop = ends_with(*pair)
+    expected = []
+    for row in whole:
+        ends = [i for i in range(12) if stop(row[: i + 1]) or (with_token and row[i] == token)]
+        expected.append(row[: ends[0] + 1] if ends else row)
+    options = {"eos_token": token} if with_token else {}
+    found = model.generate(prompts, 12, stop=lambda new: told.append(new) or stop(new), **options)
+    new = [row[len(prompt) :].tolist() for row, prompt in zip(found, prompts, strict=True)]
+    if not of_lengths:
+        longest = max(map(len, expected))
+        fillings = [token if with_token else row[-1] for row in expected]
+        assert len(told) == sum(  # a row that has ended by its token is not asked about
+            len(row) - (with_token and row[-1] == token) for row in expected
+        )
+        expected = [
+            row + [filling] * (longest - len(row))
+            for row, filling in zip(expected, fillings, strict=True)
+        ]
+    assert new == expected
+
+
+def test_what_ends_a_sequence_runs_with_gradients_and_modes_as_they_are():
+    model = random_model(dropout=0.5).train()
+    seen = []
+    model.generate(random_ids(1, 4), 2, stop=lambda new: seen.append(torch.is_grad_enabled()))
+    assert seen == [True, True]
+
+
+# Logits
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+def test_the_logits_of_new_tokens_are_those_of_the_model(dtype):
+    model, ids = random_model(dtype=dtype), random_ids(3, 4)
+    options = {"temperature": 0.8, "top_k": 5, "min_p": 0.01, "repetition_penalty": 1.4}
+    tokens, logits = model.generate(ids, 7, **options, generator=seeded(), return_logits=True)
+    assert torch.equal(tokens, model.generate(ids, 7, **options, generator=seeded()))
+    assert logits.dtype == dtype
+    assert logits.shape == (3, 7, VOCAB)
+    assert not logits.requires_grad
+    tolerance = {} if dtype == torch.float64 else {"rtol": 0, "atol": 0.5}
+    torch.testing.assert_close(logits, model(tokens)[:, 3:-1], **tolerance)
+
+
+def test_logits_are_those_of_transformers():
+    model, ids = random_model(dtype=torch.float32), random_ids(3, 4)
+    found, logits = model.generate(ids, 7, return_logits=True)
+    theirs = their_model(model).generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=7,
+        do_sample=False,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    assert torch.equal(found, theirs.sequences)
+    torch.testing.assert_close(logits, torch.stack(theirs.logits, dim=1))
+
+
+def test_the_logits_of_a_list_are_lists_as_long_as_the_new_tokens():
+    model = random_model()
+    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
+    end = model.generate(prompts, 6)[0][4].item()
+    found, logits = model.generate(prompts, 6, eos_token=end, return_logits=True)
+    for prompt, row, scores in zip(prompts, found, logits, strict=True):
+        torch.testing.assert_close(scores, model(row)[len(prompt) - 1 : -1])
+    assert len(logits[0]) <= 3
+
+
+def test_no_new_tokens_have_no_logits():
+    model, ids = random_model(), random_ids(3, 4)
+    found, logits = model.generate(ids, 0, return_logits=True)
+    assert torch.equal(found, ids)
+    assert (logits.shape, logits.dtype) == ((3, 0, VOCAB), torch.float64)
+    found, logits = model.generate([*ids], 0, return_logits=True)
+    assert [each.tolist() for each in found] == ids.tolist()
+    assert [tuple(each.shape) for each in logits] == [(0, VOCAB)] * 3
+    _, logits = model.generate(ids[:0], 2, return_logits=True)
+    assert logits.shape == (0, 2, VOCAB)
+
+
+def test_a_stream_gives_logits_with_each_token():
+    model, ids = random_model(), random_ids(3, 4)
+    expected = model.generate(ids, 5, return_logits=True)
+    tokens, logits = zip(*model.stream(ids, 5, return_logits=True), strict=True)
+    assert torch.equal(torch.stack(tokens, dim=1), expected[0][:, 4:])
+    assert torch.equal(torch.stack(logits, dim=1), expected[1])
+
+
 # Token by token
 
 
@@ -709,6 +886,31 @@ def test_errors_of_stop_tokens(eos_token, error, message):
 def test_options_are_asked_about_first(options, new, error, message):
     with pytest.raises(error, match=message):
         random_model().generate(random_ids(2, 3), new, *options)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("new", [0, 4])
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"min_p": -0.5}, ValueError, "^min_p must be between 0 and 1, got -0.5$"),
+        ({"min_p": math.nan}, ValueError, "^min_p must be between 0 and 1, got nan$"),
+        (
+            {"repetition_penalty": 0.0},
+            ValueError,
+            "^repetition_penalty must be a finite number above 0, got 0.0$",
+        ),
+        ({"repetition_penalty": -1}, ValueError, "got -1$"),
+        ({"repetition_penalty": math.inf}, ValueError, "got inf$"),
+        ({"repetition_penalty": math.nan}, ValueError, "got nan$"),
+        ({"stop": "."}, TypeError, r"^stop must be a function .*, got '\.' of type str$"),
+        ({"stop": [[3, 4]]}, TypeError, r"got \[\[3, 4\]\] of type list$"),
+    ],
+)
+def test_errors_of_options_by_name(options, new, error, message):
+    for function in (random_model().generate, random_model().stream):
+        with pytest.raises(error, match=message):
+            function(random_ids(2, 3), new, **options)
 
 
 @pytest.mark.usefixtures("as_users_run_it")

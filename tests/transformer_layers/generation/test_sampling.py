@@ -19,6 +19,7 @@ from transformer_layers import GPT2
 from transformer_layers.generation.sampling import (
     next_token,
     next_token_distribution,
+    penalized,
     require_sampling,
 )
 
@@ -51,6 +52,15 @@ def test_one_default_of_the_temperature():
         ({"top_k": 3, "top_p": 0.42}, [0, 1, 0, 0]),  # 4 of 9 that are left
         ({"top_k": 3, "top_p": 0.7}, [0, 4 / 7, 0, 3 / 7]),
         ({"temperature": 0.5, "top_k": 3, "top_p": 0.8}, [0, 16 / 25, 0, 9 / 25]),
+        ({"min_p": 0.0}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
+        ({"min_p": 0.2}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
+        ({"min_p": 0.3}, [0, 4 / 9, 2 / 9, 3 / 9]),
+        ({"min_p": 0.49}, [0, 4 / 9, 2 / 9, 3 / 9]),
+        ({"min_p": 0.51}, [0, 4 / 7, 0, 3 / 7]),
+        ({"min_p": 1.0}, [0, 1, 0, 0]),
+        ({"min_p": 0.3, "temperature": 0.5}, [0, 16 / 25, 0, 9 / 25]),  # the ratio of squares
+        ({"min_p": 0.6, "top_p": 0.85}, [0, 4 / 7, 0, 3 / 7]),
+        ({"min_p": 0.3, "temperature": 0.0}, [0, 1, 0, 0]),
     ],
 )
 def test_the_distribution_by_hand(options, expected):
@@ -100,6 +110,13 @@ def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
     assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0, 0, 0]
 
 
+def test_a_token_as_likely_as_min_p_asks_counts():
+    logits = torch.tensor([1.0, 1.0, 0.0, 1.0 - math.log(2)], dtype=torch.float64)
+    assert next_token_distribution(logits, 1.0, min_p=1.0).tolist() == [0.5, 0.5, 0, 0]
+    kept = next_token_distribution(logits - 1, 1.0, min_p=0.5) > 0
+    assert kept.tolist() == [True, True, False, True]
+
+
 @pytest.mark.parametrize(
     "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str
 )
@@ -112,14 +129,24 @@ def test_one_token_may_be_the_most_likely_by_the_last_digit(dtype):
 # The distribution, against transformers
 
 
-def distribution_of_transformers(logits, temperature, top_k, top_p):
-    from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+def distribution_of_transformers(
+    logits, temperature, top_k, top_p, min_p=None, text=None, penalty=1.0
+):
+    from transformers import (
+        MinPLogitsWarper,
+        RepetitionPenaltyLogitsProcessor,
+        TemperatureLogitsWarper,
+        TopKLogitsWarper,
+        TopPLogitsWarper,
+    )
 
-    warpers = [TemperatureLogitsWarper(temperature)]
+    warpers = [] if text is None else [RepetitionPenaltyLogitsProcessor(penalty)]
+    warpers += [TemperatureLogitsWarper(temperature)]
     warpers += [TopKLogitsWarper(top_k)] if top_k is not None else []
     warpers += [TopPLogitsWarper(top_p)] if top_p is not None else []
+    warpers += [MinPLogitsWarper(min_p)] if min_p is not None else []
     for warper in warpers:
-        logits = warper(None, logits)
+        logits = warper(text, logits)
     return logits.softmax(dim=-1)
 
 
@@ -153,6 +180,65 @@ def test_equals_the_warpers_of_transformers_up_to_the_order_of_equals(logits, to
     ours = next_token_distribution(logits, 1.0, top_p=top_p)
     theirs = distribution_of_transformers(logits, 1.0, None, top_p)
     torch.testing.assert_close(ours.sort().values, theirs.sort().values)
+
+
+@given(
+    seeds,
+    st.floats(0.1, 10),
+    st.none() | st.integers(1, VOCAB + 2),
+    st.none() | st.floats(0.01, 0.99),
+    st.none() | st.floats(0, 1),
+    st.floats(0.1, 10),
+    st.integers(1, 2 * VOCAB),
+)
+@example(0, 0.7, 9, 0.9, 0.1, 1.2, 5)
+def test_all_options_together_are_those_of_transformers_in_its_order(
+    seed, temperature, top_k, top_p, min_p, penalty, seq
+):
+    logits = random_logits(4, VOCAB, seed=seed)
+    text = torch.randint(VOCAB, (4, seq), generator=seeded(seed))
+    options = text, penalty
+    before = distribution_of_transformers(logits, temperature, top_k, None, None, *options)
+    if top_p is not None:
+        sums = before.sort(descending=True).values.cumsum(dim=-1)
+        assume((sums - top_p).abs().min() > 1e-12)
+    if min_p is not None:
+        assume((before / before.amax(dim=-1, keepdim=True) - min_p).abs().min() > 1e-12)
+    expected = distribution_of_transformers(logits, temperature, top_k, top_p, min_p, *options)
+    found = penalized(logits, text, penalty)
+    found = next_token_distribution(found, temperature, top_k, top_p, min_p=min_p)
+    torch.testing.assert_close(found, expected)
+
+
+def test_top_p_counts_before_min_p():
+    # The other way round `min_p` would leave 5 and 3 of 8, and `top_p` only the first of them.
+    logits = torch.tensor([5.0, 3.0, 1.0, 1.0], dtype=torch.float64).log()
+    found = next_token_distribution(logits, 1.0, top_p=0.6, min_p=0.3)
+    torch.testing.assert_close(found, torch.tensor([5 / 8, 3 / 8, 0, 0], dtype=torch.float64))
+    theirs = distribution_of_transformers(logits[None], 1.0, None, 0.6, 0.3)
+    torch.testing.assert_close(found, theirs[0])
+
+
+# The penalty of repetition
+
+
+def test_the_penalty_by_hand():
+    logits = torch.tensor([[2.0, -1.0, 0.0, 4.0, -6.0], [2.0, -1.0, 0.0, 4.0, -6.0]])
+    text = torch.tensor([[0, 1, 2, 0], [4, 4, 4, 4]])
+    assert penalized(logits, text, 2.0).tolist() == [[1, -2, 0, 4, -6], [2, -1, 0, 4, -12]]
+    assert penalized(logits, text.int(), 0.5).tolist() == [[4, -0.5, 0, 4, -6], [2, -1, 0, 4, -3]]
+    assert logits.tolist() == [[2, -1, 0, 4, -6]] * 2
+
+
+def test_the_penalty_of_half_precision_is_computed_in_float32():
+    logits, text = torch.tensor([3.0, 1.0]).bfloat16(), torch.tensor([0])
+    assert torch.equal(penalized(logits, text, 1.1), torch.tensor([3.0 / 1.1, 1.0]))
+
+
+def test_what_is_impossible_stays_so():
+    logits = torch.tensor([-math.inf, 1.0])
+    for penalty in (0.5, 2.0):
+        assert penalized(logits, torch.tensor([0, 1]), penalty)[0] == -math.inf
 
 
 # The distribution, by its laws
@@ -375,6 +461,15 @@ def test_errors_of_options(options, error, message):
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("min_p", [-0.1, 1.1, math.nan])
+def test_errors_of_min_p(temperature, min_p):
+    for function in (next_token, next_token_distribution):
+        with pytest.raises(ValueError, match=f"^min_p must be between 0 and 1, got {min_p}$"):
+            function(torch.zeros(3), temperature, min_p=min_p)
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -264,3 +264,17 @@ def test_the_bytes_of_a_token_are_those_that_caches_take(model):
     heads = 4 if isinstance(model, GPT2) else 2
     d_k = 4 if isinstance(model, Llama) else 2
     assert cache_bytes(model) == 2 * 2 * heads * d_k * 8  # two blocks, keys and values, float64
+
+
+def test_rows_of_caches_go_on_from_the_past_of_others(model):
+    # Nine tokens are more than the window of the one that has a window.
+    ids, new = random_ids(3, 9), random_ids(3, 2)
+    padding, rows = torch.tensor([0, 2, 5]), torch.tensor([2, 0, 2])
+    caches = model.new_caches(3, 11, padding)
+    model(ids, caches)
+    for cache in caches:
+        cache.reorder(rows)
+    found = model(new, caches)
+    for row, past in enumerate(rows.tolist()):
+        whole = torch.cat([ids[past, padding[past] :], new[row]])
+        assert_same([found[row]], [model(whole)[-2:]])
