@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from evaluation.experiments.prose import PROMPT, SAMPLE_TOKENS, SEED, TEMPERATURE
-from transformer_layers import GPT2, Tokenizer, load_tokenizer
+from transformer_layers import GPT2, PublishedTokenizer, Tokenizer, load_tokenizer
 from transformer_training.step import evaluate
 from transformer_training.tokens import number_of_rows, sequences
 
@@ -76,7 +76,7 @@ def _difference(model: GPT2, name_or_folder: str | os.PathLike[str], ids: Tensor
     return ((found - expected).abs().max() / expected.abs().max()).item()
 
 
-def _sample(model: GPT2, tokenizer: Tokenizer) -> str:
+def _sample(model: GPT2, tokenizer: Tokenizer | PublishedTokenizer) -> str:
     draws = torch.Generator().manual_seed(SEED)
     prompt = tokenizer.encode(PROMPT)[None]
     tokens = min(SAMPLE_TOKENS, model.config.n_positions - prompt.shape[-1])

@@ -63,7 +63,9 @@ if TYPE_CHECKING:
     from transformer_layers.models.inference import InferenceError
     from transformer_layers.models.load import load_model
     from transformer_layers.models.ready import LlamaForInference, ready_for_inference
-    from transformer_layers.tokenizers.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+    from transformer_layers.tokenizers.load import load_tokenizer
+    from transformer_layers.tokenizers.published import PublishedTokenizer
+    from transformer_layers.tokenizers.tokenizer import Tokenizer, train_tokenizer
 
 __version__ = "0.1.0"
 
@@ -98,6 +100,7 @@ __all__ = [
     "PositionwiseFeedForward",
     "PreNormTransformerDecoderLayer",
     "PreNormTransformerEncoderLayer",
+    "PublishedTokenizer",
     "RMSNorm",
     "RotaryPositions",
     "Tokenizer",
@@ -141,8 +144,9 @@ _LATER = {
     "LlamaForInference": "transformer_layers.models.ready",
     "load_model": "transformer_layers.models.load",
     "ready_for_inference": "transformer_layers.models.ready",
+    "PublishedTokenizer": "transformer_layers.tokenizers.published",
     "Tokenizer": "transformer_layers.tokenizers.tokenizer",
-    "load_tokenizer": "transformer_layers.tokenizers.tokenizer",
+    "load_tokenizer": "transformer_layers.tokenizers.load",
     "train_tokenizer": "transformer_layers.tokenizers.tokenizer",
 }
 

@@ -1,5 +1,6 @@
 """A run of training, from its texts to its model."""
 
+import json
 import math
 import os
 import signal
@@ -15,6 +16,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from transformer_layers.checkpoints.checkpoint import read_checkpoint
+from transformer_layers.checkpoints.folder import CONFIG
+from transformer_layers.checkpoints.json_file import read_json_object
 from transformer_training import state as states
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate, require_memory
@@ -203,11 +206,24 @@ class Run:
         folder = self.out / "final"
         model = self._plain()
         if self.ranks.rank == 0:
-            model.save_pretrained(folder)
-            self.tokens.tokenizer.save(folder)
+            self._write(model, folder)
             say(f"the model is in {folder}")
         self.ranks.wait()
         return folder
+
+    def _write(self, model: Trainable, folder: Path) -> None:
+        """Writes a model and its tokenizer, so that others end a text where it ends one."""
+        model.save_pretrained(folder)
+        self.tokens.tokenizer.save(folder)
+        path = folder / CONFIG
+        entries = read_json_object(path)
+        if entries.get("eos_token_id", 0) is None:  # the model says nothing of its tokens
+            ends = dict.fromkeys(
+                ("bos_token_id", "eos_token_id"), self.tokens.tokenizer.end_of_text
+            )
+            with states.replacing(path) as aside:
+                text = json.dumps(entries | ends, indent=2, sort_keys=True)
+                aside.write_text(text + "\n", encoding="utf-8")
 
     def close(self) -> None:
         """Closes the log."""
@@ -255,8 +271,7 @@ class Run:
             self.best = loss
             model = self._plain()
             if ranks.rank == 0:
-                model.save_pretrained(self.out / "best")
-                self.tokens.tokenizer.save(self.out / "best")
+                self._write(model, self.out / "best")
         return {"validation_loss": loss}
 
     def _sample(self) -> None:

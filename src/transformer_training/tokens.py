@@ -20,6 +20,7 @@ from torch import Tensor
 from transformer_layers import Tokenizer, load_tokenizer, train_tokenizer
 from transformer_layers.checkpoints.regular_file import read_regular, require_regular
 from transformer_layers.tokenizers.byte_pairs import PIECES
+from transformer_layers.tokenizers.tokenizer import read_pair
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.lines import entries_of, line_of
 from transformer_training.log import say
@@ -300,7 +301,7 @@ def _tokenizer(config: TrainingConfig, texts: Texts, folder: Path, digest: str) 
             for name in _VOCABULARY:
                 if _sha256(folder / name) != sealed.get(name):
                     raise _not_as_written(folder / name)
-            return load_tokenizer(folder)
+            return read_pair(folder, folder)
     if begun:
         raise TrainingError(
             f"{folder}: was made of other texts, or with another tokenizer; train on these with "
@@ -338,9 +339,15 @@ def _not_as_written(path: Path) -> TrainingError:
 def _made(config: TrainingConfig, texts: Texts) -> Tokenizer:
     if config.tokenizer:
         try:
-            return load_tokenizer(config.tokenizer)
+            found = load_tokenizer(config.tokenizer)
         except (ValueError, OSError) as error:
             raise TrainingError(f"--tokenizer {config.tokenizer}: {error}") from error
+        if not isinstance(found, Tokenizer):
+            raise TrainingError(
+                f"--tokenizer {config.tokenizer}: its tokenizer.json is not that of a GPT-2; give "
+                "a folder with GPT-2's vocab.json and merges.txt"
+            )
+        return found
     pieces = list(_learned_from(texts.pieces()))
     say(f"training a tokenizer on {sum(map(len, pieces)):,} characters")
     if config.vocab_size:

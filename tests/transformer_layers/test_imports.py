@@ -12,6 +12,7 @@ LATER = {
     "LlamaForInference": "torch.ao.nn.quantized.dynamic",
     "InferenceError": "torch.ao.nn.quantized.dynamic",
     "ready_for_inference": "torch.ao.nn.quantized.dynamic",
+    "PublishedTokenizer": "tokenizers",
     "Tokenizer": "tokenizers",
     "load_tokenizer": "tokenizers",
     "train_tokenizer": "tokenizers",

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.transformer_training.processes import Parent, losses, wait_for_step
-from transformer_layers import GPT2, GPT2Config, load_tokenizer
+from transformer_layers import GPT2, GPT2Config, load_model, load_tokenizer
 from transformer_training import TrainingError, train
 from transformer_training.__main__ import main
 from transformer_training.config import parse
@@ -60,6 +60,22 @@ class TestWhatARunLeaves:
         assert best == 30
         assert same(unbroken, unbroken)
         assert (unbroken / "config.toml").read_text().startswith("data = [")
+
+    @pytest.mark.parametrize("folder", ["best", "final"])
+    def test_transformers_ends_a_text_where_it_does(self, unbroken, folder):
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(unbroken / folder)
+        model = AutoModelForCausalLM.from_pretrained(unbroken / folder)
+        assert model.config.eos_token_id == tokenizer.eos_token_id == 259
+        with torch.no_grad():  # now it writes the end of a text, and nothing else
+            model.transformer.ln_f.weight.zero_()
+            model.transformer.wte.weight[259] *= 1000
+            model.transformer.ln_f.bias.copy_(model.transformer.wte.weight[259])
+        given = tokenizer("ab", return_tensors="pt")
+        written = model.generate(**given, max_new_tokens=5, do_sample=False, pad_token_id=0)
+        assert written[0].tolist() == [*given.input_ids[0].tolist(), 259]
+        load_model(unbroken / folder)
 
     def test_a_validation_loss_that_is_no_number_is_none_of_the_best(
         self, small, tmp_path, monkeypatch

@@ -1,10 +1,13 @@
-"""Two files that are saved as one: written aside, and put in their places when both are whole."""
+"""Two files that are saved as one: written aside, and put in their places when both are whole.
+
+Beside them there may be files that say the same once more, in the forms that other programs read.
+"""
 
 import errno
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -35,10 +38,14 @@ class Pair(NamedTuple):
 
 CHECKPOINT = Pair(WEIGHTS, CONFIG)
 TOKENIZER = Pair("merges.txt", "vocab.json")
+# The same tokenizer for others: what it computes, and which of its tokens begin and end a text.
+TOKENIZER_FOR_OTHERS = ("tokenizer.json", "tokenizer_config.json")
 
 
 @contextmanager
-def saving(folder: str | os.PathLike[str], pair: Pair) -> Iterator[Path]:
+def saving(
+    folder: str | os.PathLike[str], pair: Pair, beside: Sequence[str] = ()
+) -> Iterator[Path]:
     """Gives a place to write two files to, which take their own places when both are written.
 
     What goes wrong before that leaves the files that were there. No more than one process or thread
@@ -52,9 +59,12 @@ def saving(folder: str | os.PathLike[str], pair: Pair) -> Iterator[Path]:
     Args:
         folder: Where the files are to be; made if needed.
         pair: The files.
+        beside: Further files, that say what the two say. Those of before are removed before the
+            first of the two is replaced, and the new ones put in their places when both are, so
+            that none ever stands beside what it does not say.
 
     Yields:
-        A folder for both.
+        A folder for all of them.
 
     Raises:
         OSError: If a file cannot be written.
@@ -68,11 +78,13 @@ def saving(folder: str | os.PathLike[str], pair: Pair) -> Iterator[Path]:
             _clean(folder, between=False)
         unfinished = Path(tempfile.mkdtemp(dir=folder, prefix=_PREFIX))
         try:
-            _require_no_folders(folder, pair)
+            _require_no_folders(folder, (*pair, *beside))
             yield unfinished
-            for name in pair:
+            for name in (*pair, *beside):
                 _flush(unfinished / name)
-            for name in pair:
+            for name in beside:
+                (folder / name).unlink(missing_ok=True)
+            for name in (*pair, *beside):
                 os.replace(unfinished / name, folder / name)
         except BaseException as error:
             _remove(unfinished, between=False)
@@ -98,7 +110,7 @@ def left_behind(folder: Path, pair: Pair) -> list[Path]:
         The places where there is one.
     """
     places = sorted(folder.glob(f"{_PREFIX}*/{pair.second}"))
-    return [path for path in places if _names_in(path.parent) == {pair.second}]
+    return [path for path in places if _of_pairs(path.parent) == {pair.second}]
 
 
 def require_named(folder: str | os.PathLike[str]) -> None:
@@ -114,9 +126,9 @@ def require_named(folder: str | os.PathLike[str]) -> None:
         raise ValueError("folder must be the name of one, got ''; the working directory is '.'")
 
 
-def _require_no_folders(folder: Path, pair: Pair) -> None:
+def _require_no_folders(folder: Path, names: Sequence[str]) -> None:
     # Nothing replaces a folder: to find the second one too late is to have replaced the first.
-    for path in (folder / name for name in pair):
+    for path in (folder / name for name in names):
         if path.is_dir() and not path.is_symlink():
             raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder; move it elsewhere")
 
@@ -154,18 +166,20 @@ def _remove(unfinished: Path, between: bool) -> None:
     A second file by itself completes the first one until both are replaced again. It goes only
     where `between` says that they were.
     """
-    names = _names_in(unfinished)
+    names = _of_pairs(unfinished)
     if names is None or (not between and names in ({CHECKPOINT.second}, {TOKENIZER.second})):
         return
     with suppress(OSError):
+        for name in TOKENIZER_FOR_OTHERS:
+            (unfinished / name).unlink(missing_ok=True)
         for pair in (CHECKPOINT, TOKENIZER):
             for name in reversed(pair):  # a second file must not be left alone by a kill here
                 (unfinished / name).unlink(missing_ok=True)
         unfinished.rmdir()
 
 
-def _names_in(unfinished: Path) -> set[str] | None:
-    """The files in a folder of a save; None for a link, and where anything is that no save writes.
+def _of_pairs(unfinished: Path) -> set[str] | None:
+    """Which files of pairs a save's folder has; None for a link, and where what no save writes is.
 
     A link could lead to files of the same names anywhere.
     """
@@ -176,8 +190,9 @@ def _names_in(unfinished: Path) -> set[str] | None:
             are_files = {each.name: each.is_file(follow_symlinks=False) for each in entries}
     except OSError:  # no folder, or not there any more
         return None
-    ours = all(are_files.values()) and are_files.keys() <= {*CHECKPOINT, *TOKENIZER}
-    return set(are_files) if ours else None
+    pairs = {*CHECKPOINT, *TOKENIZER}
+    ours = all(are_files.values()) and are_files.keys() <= {*pairs, *TOKENIZER_FOR_OTHERS}
+    return pairs & are_files.keys() if ours else None
 
 
 def _flush(path: Path) -> None:

@@ -12,21 +12,21 @@ from pathlib import Path
 import tokenizers
 import torch
 from jaxtyping import Int
-from tokenizers import decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from transformer_layers.checkpoints.atomic_save import (
     PAUSES,
     TOKENIZER,
+    TOKENIZER_FOR_OTHERS,
     left_behind,
-    require_named,
     saving,
 )
-from transformer_layers.checkpoints.folder import find_folder
 from transformer_layers.checkpoints.json_file import LARGEST, read_json_object, shown
 from transformer_layers.checkpoints.regular_file import read_regular
 from transformer_layers.tokenizers.byte_pairs import BYTES, LONGEST
-from transformer_layers.validation import require_integers, require_size, require_text
+from transformer_layers.tokenizers.ids import require_ids, require_one
+from transformer_layers.validation import require_size, require_text
 
 END_OF_TEXT = "<|endoftext|>"
 _VERSION = "#version: 0.2"
@@ -55,6 +55,7 @@ class Tokenizer:
     Attributes:
         vocab_size: Number of tokens.
         end_of_text: Number of the token `<|endoftext|>`.
+        eos_token: The same, under the name that every tokenizer has for what ends a text.
 
     Raises:
         ValueError: If the numbers are not 0, 1, 2, ..., a byte or `<|endoftext|>` has none, a
@@ -75,7 +76,7 @@ class Tokenizer:
         _require_tokens(self._vocab)
         _require_merges(self._vocab, self._merges)
         self.vocab_size = len(self._vocab)
-        self.end_of_text = self._vocab[END_OF_TEXT]
+        self.end_of_text = self.eos_token = self._vocab[END_OF_TEXT]
         self._library = _cutting_as_gpt2(models.BPE(vocab=self._vocab, merges=self._merges))
 
     def encode(self, text: str, special: bool = False) -> Int[Tensor, " seq"]:
@@ -113,19 +114,8 @@ class Tokenizer:
             TypeError: If `ids` are not int64 or int32.
             ValueError: If they are not of one axis, or one is not in the vocabulary.
         """
-        self._require_ids(ids)
+        require_ids(ids, range(self.vocab_size))
         return self._library.decode(ids.tolist(), skip_special_tokens=False)
-
-    def _require_ids(self, ids: Tensor) -> None:
-        require_integers("ids", ids)
-        if ids.ndim != 1:
-            raise ValueError(
-                f"ids must be of shape (seq,), got {tuple(ids.shape)}; one row of a batch is ids[0]"
-            )
-        if ids.numel() > 0 and not 0 <= ids.min() <= ids.max() < self.vocab_size:
-            raise ValueError(
-                f"ids must be in [0, {self.vocab_size}), got values from {ids.min()} to {ids.max()}"
-            )
 
     def decode_stream(self, ids: Iterable[Int[Tensor, "1"]]) -> Iterator[str]:
         """The text of tokens that come one by one, as :meth:`GPT2.stream` yields them.
@@ -149,11 +139,8 @@ class Tokenizer:
         """
         decoder = getincrementaldecoder("utf-8")(errors="replace")
         for each in ids:
-            self._require_ids(each)
-            if each.numel() != 1:
-                raise ValueError(
-                    f"ids must come one by one, of shape (1,), got {tuple(each.shape)}"
-                )
+            require_ids(each, range(self.vocab_size))
+            require_one(each)
             yield decoder.decode(self._bytes_of(int(each)))
         yield decoder.decode(b"", final=True)
 
@@ -161,11 +148,17 @@ class Tokenizer:
         token: str = self._library.id_to_token(number)  # type: ignore[assignment]
         return bytes(BYTES[each] for each in token) if BYTES.keys() >= {*token} else token.encode()
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes `vocab.json` and `merges.txt`, which `load_tokenizer` and `transformers` load.
+    def has(self, vocab: object, merges: object) -> bool:
+        """Whether its vocabulary and its merges are these."""
+        return self._vocab == vocab and self._merges == merges
 
-        Both are written whole under other names before they take their own. By the first line of
-        `merges.txt`, which others skip, :func:`load_tokenizer` knows whether they belong together.
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes what :func:`load_tokenizer` and `transformers.AutoTokenizer` load.
+
+        `vocab.json` and `merges.txt` are written whole under other names before they take their
+        own. By the first line of `merges.txt`, which others skip, :func:`load_tokenizer` knows
+        whether they belong together. `tokenizer.json` and `tokenizer_config.json` say the same for
+        others: there `<|endoftext|>` in a text stands for the token, as in `transformers`.
 
         Args:
             folder: Where they are written; made if needed.
@@ -179,40 +172,41 @@ class Tokenizer:
         )
         lines = [seal, *(f"{first} {second}" for first, second in self._merges), ""]
         vocab = json.dumps(self._vocab, ensure_ascii=False)
-        with saving(folder, TOKENIZER) as unfinished:
-            (unfinished / TOKENIZER.first).write_text("\n".join(lines), encoding="utf-8")
-            (unfinished / TOKENIZER.second).write_text(vocab, encoding="utf-8")
+        texts = ("\n".join(lines), vocab, *self._for_others())
+        names = (*TOKENIZER, *TOKENIZER_FOR_OTHERS)
+        with saving(folder, TOKENIZER, TOKENIZER_FOR_OTHERS) as unfinished:
+            for name, text in zip(names, texts, strict=True):
+                (unfinished / name).write_text(text, encoding="utf-8")
+
+    def _for_others(self) -> tuple[str, str]:
+        """What `tokenizer.json` and `tokenizer_config.json` hold."""
+        library = _cutting_as_gpt2(models.BPE(vocab=self._vocab, merges=self._merges))
+        library.add_special_tokens([AddedToken(END_OF_TEXT, normalized=False, special=True)])
+        entries = {
+            "add_prefix_space": False,
+            "bos_token": END_OF_TEXT,
+            "clean_up_tokenization_spaces": False,
+            "eos_token": END_OF_TEXT,
+            "tokenizer_class": "PreTrainedTokenizerFast",
+        }
+        return library.to_str(), json.dumps(entries, indent=2) + "\n"
 
 
-def load_tokenizer(folder: str | os.PathLike[str], *, revision: str | None = None) -> Tokenizer:
-    """Reads the tokenizer of a published GPT-2, or one that was saved.
+def read_pair(place: Path, folder: str | os.PathLike[str]) -> Tokenizer:
+    """Reads a tokenizer from `vocab.json` and `merges.txt`.
 
     Args:
-        folder: A folder with `vocab.json` and `merges.txt`, or a name on the Hugging Face hub, such
-            as `openai-community/gpt2`; see :meth:`GPT2.from_pretrained`.
-        revision: The branch, the tag or the commit on the hub; its main branch if not given. A
-            folder has none.
+        place: The folder.
+        folder: What was asked for: the folder, or a name on the hub.
 
     Returns:
         The tokenizer.
 
     Raises:
-        FileNotFoundError: If one of the files is not there, or the hub cannot be asked.
+        FileNotFoundError: If one of the files is not there.
         OSError: If a file cannot be opened.
-        TypeError: If `revision` is no str.
-        ValueError: If a file is damaged, or larger than 8 MiB, or the two do not fit; the message
-            names it. Or if `folder` is the empty text, or a file, or a folder is to have a
-            revision.
-
-    Examples:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     train_tokenizer(["low lower lowest"], vocab_size=260).save(folder)
-        ...     load_tokenizer(folder).encode("low lows")
-        tensor([257, 258,  82])
+        ValueError: If a file is damaged, or larger than 8 MiB, or the two do not fit.
     """
-    require_named(folder)
-    place = find_folder(folder, TOKENIZER, revision=revision)
     merges_path, vocab_path = (place / name for name in TOKENIZER)
     for path in (vocab_path, merges_path):
         if not os.path.exists(path):

@@ -29,7 +29,8 @@ from transformer_layers import GPT2Config
 from transformer_layers.checkpoints import checkpoint
 from transformer_layers.models.gpt2.checkpoint import CODEC, weight_shapes
 from transformer_layers.tokenizers import tokenizer
-from transformer_layers.tokenizers.tokenizer import load_tokenizer, train_tokenizer
+from transformer_layers.tokenizers.load import load_tokenizer
+from transformer_layers.tokenizers.tokenizer import train_tokenizer
 
 read_checkpoint = partial(checkpoint.read_checkpoint, CODEC)
 write_checkpoint = partial(checkpoint.write_checkpoint, CODEC)
