@@ -54,9 +54,9 @@ test-hard: $(VENV)/installed ## run every test ten times in orders by chance on 
 test-nightly: $(VENV)/installed ## run the tests that take too long for every run: all values where make test has some
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m nightly
 
-processors: $(VENV)/installed ## run cells and tests as on other kinds of processor; hours (KINDS=avx2 THREADS=1 ONLY=book)
+processors: $(VENV)/installed ## run cells and tests as on other kinds of processor; hours (KINDS=avx2 THREADS=1 ONLY=book OTHERS=1)
 	@echo "== Cells of the book, and tests of layers, checks and training, on each kind of processor"
-	$(BIN)/python -m tools.processors $(if $(KINDS),--kinds $(KINDS)) $(if $(THREADS),--threads $(THREADS)) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python -m tools.processors $(if $(KINDS),--kinds $(KINDS)) $(if $(THREADS),--threads $(THREADS)) $(if $(ONLY),--only $(ONLY)) $(if $(OTHERS),--others)
 
 check: $(VENV)/installed ## format, lint, types, spelling
 	$(BIN)/ruff format --check .

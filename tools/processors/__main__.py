@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, threads in product(dict.fromkeys(options.kinds), dict.fromkeys(options.threads)):
         folder = options.output.absolute() / f"{name}-{threads}"
         where = Surroundings(names[name], threads, folder)
-        if reason := why_not(where.kind):
+        if reason := why_not(where.kind, options.others):
             print(f"== {where.name}: skipped, {reason}", flush=True)
             continue
         for what in options.only:
@@ -60,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kinds", nargs="+", choices=names, default=names, help="all unless given")
     parser.add_argument(
         "--threads", nargs="+", type=_count, default=[1, 2], help="1 and 2 unless given"
+    )
+    parser.add_argument(
+        "--others", action="store_true", help="but not the kind that this processor is by itself"
     )
     parser.add_argument("--only", nargs="+", choices=WHAT, default=WHAT, help="both unless given")
     parser.add_argument("--book", type=Path, default=ROOT / "book", help="a book, or its pages")

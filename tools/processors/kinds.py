@@ -76,15 +76,21 @@ def capability(variables: Mapping[str, str]) -> str:
     return done.stdout.strip()
 
 
-def why_not(kind: Kind) -> str:
-    """Why this machine cannot be of a kind; empty if it can.
+def why_not(kind: Kind, others: bool = False) -> str:
+    """Why this machine is not to be of a kind; empty if it is.
 
     torch does what it is told, also where the processor lacks the vectors; so its own are asked for
     first, and then whether it has heeded its switch.
+
+    Args:
+        kind: The kind.
+        others: Whether the kind is left out that this processor is without any switch.
     """
     if not kind.capability:
-        return ""
+        return "without a switch this processor is of this kind" if others else ""
     own = capability(environment(KINDS[0], 1))
+    if others and own == kind.capability:
+        return "without a switch this processor is of this kind"
     if own not in ORDER:
         return f"torch calls this processor {own}, and chooses by none of {', '.join(ORDER)}"
     if ORDER.index(own) > ORDER.index(kind.capability):

@@ -56,6 +56,23 @@ def test_a_machine_can_be_what_it_is_and_what_has_less(torch_says, own: str, pos
     assert [kind.name for kind in KINDS if not why_not(kind)] == possible
 
 
+@pytest.mark.parametrize(
+    ("own", "others"),
+    [
+        ("AVX512", ["none", "avx2"]),
+        ("AVX2", ["none"]),
+        ("DEFAULT", []),
+        ("SVE256", []),
+    ],
+)
+def test_the_kind_that_a_machine_is_can_be_left_out(torch_says, own: str, others: list[str]):
+    torch_says(own)
+    assert [kind.name for kind in KINDS if not why_not(kind, others=True)] == others
+    assert "without a switch this processor is of this kind" in {
+        why_not(kind, others=True) for kind in KINDS
+    }
+
+
 def test_the_reason_names_what_the_processor_has(torch_says):
     torch_says("AVX2")
     assert why_not(NAMED["avx512"]) == "this processor has AVX2 and no AVX512"

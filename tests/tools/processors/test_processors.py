@@ -131,7 +131,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(processors, "differing_cells", cells)
     monkeypatch.setattr(processors, "failing_tests", tests)
     lacks = {"avx512": "this processor has AVX2 and no AVX512"}
-    monkeypatch.setattr(processors, "why_not", lambda kind: lacks.get(kind.name, ""))
+    monkeypatch.setattr(processors, "why_not", lambda kind, others: lacks.get(kind.name, ""))
     return said
 
 
