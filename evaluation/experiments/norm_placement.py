@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_layers import GPT2, GPT2Config
-from transformer_layers.attention.cache import KeyValueCache
+from transformer_layers.attention.context import CacheOrContext
 from transformer_layers.models.gpt2.block import GPT2Block
 from transformer_training.toy_language import VERBS, WORDS, draw, share_right
 from transformer_training.toy_language.model import N_POSITIONS, by_itself
@@ -37,7 +37,7 @@ class PostNorm(GPT2Block):
     """The order of 2017: the norm is on the stream, after each sum."""
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self, x: Float[Tensor, "*batch seq d_model"], cache: CacheOrContext = None
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Maps x as the class says."""
         x = self.ln_1(x + self.attn(x, cache))
@@ -48,7 +48,7 @@ class NoNorm(GPT2Block):
     """A block without norms; its model keeps the last one."""
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self, x: Float[Tensor, "*batch seq d_model"], cache: CacheOrContext = None
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Maps x as the class says."""
         x = x + self.attn(x, cache)

@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -45,7 +46,7 @@ class _GPT2(GPT2):
         self._initialize()
 
     def last_hidden_state(
-        self, ids: Tensor, caches: Sequence[KeyValueCache] | None = None
+        self, ids: Any, caches: Sequence[KeyValueCache] | None = None, **further: Any
     ) -> Tensor:
         require_ids(self, ids, caches, len(self.h))
         x = self.drop(self.tokens(ids) + self.placed(ids.shape[-1], caches))

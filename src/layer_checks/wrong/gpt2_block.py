@@ -6,7 +6,8 @@ from torch.nn import functional
 from layer_checks.checks.gpt2_block import gpt2_block
 from layer_checks.wrong.causal_self_attention import NotCausal
 from layer_checks.wrong.feed_forward import ExactGelu
-from transformer_layers import FeedForward, GPT2Block, KeyValueCache
+from transformer_layers import FeedForward, GPT2Block
+from transformer_layers.attention.context import CacheOrContext
 
 
 @gpt2_block.wrong(
@@ -17,7 +18,7 @@ from transformer_layers import FeedForward, GPT2Block, KeyValueCache
 class PostNorm(GPT2Block):
     """Normalizes after each residual sum."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         x = self.ln_1(x + self.attn(x, cache))
         return self.ln_2(x + self.mlp(x))
 
@@ -28,7 +29,7 @@ class PostNorm(GPT2Block):
 class NormOfSubLayer(GPT2Block):
     """Normalizes what a sub-layer gives and adds the input then."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         x = x + self.ln_1(self.attn(x, cache))
         return x + self.ln_2(self.mlp(x))
 
@@ -37,7 +38,7 @@ class NormOfSubLayer(GPT2Block):
 class OneNormForBoth(GPT2Block):
     """Uses the first norm twice."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         x = x + self.attn(self.ln_1(x), cache)
         return x + self.mlp(self.ln_1(x))
 
@@ -46,7 +47,7 @@ class OneNormForBoth(GPT2Block):
 class SecondNormMissing(GPT2Block):
     """Gives the feed-forward layer the sum as it is."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         x = x + self.attn(self.ln_1(x), cache)
         return x + self.mlp(x)
 
@@ -55,7 +56,7 @@ class SecondNormMissing(GPT2Block):
 class NormAtTheEnd(GPT2Block):
     """Normalizes the result too."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         return functional.layer_norm(super().forward(x, cache), x.shape[-1:])
 
 
@@ -63,7 +64,7 @@ class NormAtTheEnd(GPT2Block):
 class ResidualOfTheNormalizedInput(GPT2Block):
     """Adds the normalized input."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         normed = self.ln_1(x)
         x = normed + self.attn(normed, cache)
         normed = self.ln_2(x)
@@ -74,7 +75,7 @@ class ResidualOfTheNormalizedInput(GPT2Block):
 class NoResidual(GPT2Block):
     """Adds nothing."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         return self.mlp(self.ln_2(self.attn(self.ln_1(x), cache)))
 
 
@@ -82,7 +83,7 @@ class NoResidual(GPT2Block):
 class SecondResidualMissing(GPT2Block):
     """Adds nothing to what the feed-forward layer gives."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         x = x + self.attn(self.ln_1(x), cache)
         return self.mlp(self.ln_2(x))
 
@@ -93,7 +94,7 @@ class SecondResidualMissing(GPT2Block):
 class SecondResidualOfTheInput(GPT2Block):
     """Adds the block's input to what the feed-forward layer gives."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         attended = x + self.attn(self.ln_1(x), cache)
         return x + self.mlp(self.ln_2(attended))
 
@@ -106,7 +107,7 @@ class SecondResidualOfTheInput(GPT2Block):
 class Parallel(GPT2Block):
     """Lets both sub-layers start from the input."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         return x + self.attn(self.ln_1(x), cache) + self.mlp(self.ln_2(x))
 
 
@@ -117,7 +118,7 @@ class Parallel(GPT2Block):
 class BareAttentionFedForward(GPT2Block):
     """Gives the feed-forward layer the attention's output alone, as the notes say."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         attended = self.attn(self.ln_1(x), cache)
         return x + attended + self.mlp(self.ln_2(attended))
 
@@ -200,7 +201,7 @@ class DropoutIgnored(GPT2Block):
 class ResidualStreamDropped(GPT2Block):
     """Drops the result of the block, stream and all."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         return functional.dropout(super().forward(x, cache), self.mlp.dropout.p, self.training)
 
 
@@ -208,7 +209,7 @@ class ResidualStreamDropped(GPT2Block):
 class DropoutInEvaluation(GPT2Block):
     """Drops whether it trains or not."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         p = 0.0 if self.training else self.mlp.dropout.p  # in training both drop by themselves
         x = x + functional.dropout(self.attn(self.ln_1(x), cache), p)
         return x + functional.dropout(self.mlp(self.ln_2(x)), p)
@@ -218,5 +219,5 @@ class DropoutInEvaluation(GPT2Block):
 class CacheIgnored(GPT2Block):
     """Takes a cache and does not hand it on."""
 
-    def forward(self, x: Tensor, cache: KeyValueCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         return super().forward(x)

@@ -263,6 +263,8 @@ class CachesOfTheModel(_Writing):
         return list(self.last)
 
     def last_hidden_state(
-        self, ids: Tensor, caches: Sequence[KeyValueCache] | None = None
+        self, ids: Any, caches: Sequence[KeyValueCache] | None = None, **further: Any
     ) -> Tensor:
-        return super().last_hidden_state(ids, self.last if caches and self.last else caches)
+        return super().last_hidden_state(
+            ids, self.last if caches and self.last else caches, **further
+        )

@@ -3,9 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_layers.attention.cache import KeyValueCache, next_positions
+from transformer_layers.attention.context import CacheOrContext, context_of
 from transformer_layers.attention.kernel import fused_attention
-from transformer_layers.attention.masks import sliding_window_mask
 from transformer_layers.positions.rotary import Positions
 
 
@@ -13,7 +12,7 @@ def causal_attention(
     query: Float[Tensor, "*batch num_heads seq d_k"],
     key: Float[Tensor, "*batch num_kv_heads seq d_k"],
     value: Float[Tensor, "*batch num_kv_heads seq d_v"],
-    cache: KeyValueCache | None = None,
+    cache: CacheOrContext = None,
     positions: Positions | None = None,
     dropout_p: float = 0.0,
     window: int | None = None,
@@ -29,9 +28,9 @@ def causal_attention(
         key: Shape `(..., num_kv_heads, seq, d_k)`; `num_kv_heads` divides `num_heads`.
         value: Shape `(..., num_kv_heads, seq, d_v)`.
         cache: Keys and values of the positions before; those given are added. Keys are kept with
-            their positions in them.
-        positions: Maps queries and keys, each with its positions, before they meet; none if not
-            given.
+            their positions in them. Or the context of a model's forward pass, which has it.
+        positions: Maps queries and keys, each with its position ids, before they meet, where the
+            context does not; none if not given.
         dropout_p: Share of the weights to drop.
         window: How many keys a query sees at most, the last ones, itself among them; all if not
             given.
@@ -49,22 +48,17 @@ def causal_attention(
         >>> causal_attention(query, key, key).shape
         torch.Size([4, 5, 2])
     """
-    seq = query.shape[-2]
-    if positions is not None:
-        places = next_positions(seq, cache, query.device)
-        if places.ndim == 2:  # of each sequence its own, the same for all of its heads
-            places = places[:, None]
-        query, key = positions(query, places), positions(key, places)
-    mask, is_causal = None, True
-    if cache is not None:
-        begun = cache.length > 0
-        key, value = cache.append(key, value)
-        if begun or cache.padding is not None:  # the kernel's own mask is that of no cache
-            mask, is_causal = cache.mask(seq), False
-    if window is not None:
-        near = sliding_window_mask(seq, window, key.shape[-2] - seq, device=key.device)
-        mask, is_causal = near if mask is None else mask & near, False
-    readers = query.shape[-3] // key.shape[-3]
-    if readers > 1:
-        key, value = (each.repeat_interleave(readers, dim=-3) for each in (key, value))
+    context = context_of(cache, query.shape[-2], query.device)
+    if context.rotation is not None:
+        query, key = context.rotation(query), context.rotation(key)
+    elif positions is not None:
+        position_ids = context.position_ids_of_heads
+        query, key = positions(query, position_ids), positions(key, position_ids)
+    if context.cache is not None:
+        key, value = context.cache.append(key, value)
+    mask = context.allowed(window)
+    is_causal = mask is None and context.is_causal
+    group = query.shape[-3] // key.shape[-3]
+    if group > 1:
+        key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
     return fused_attention(query, key, value, mask, is_causal, dropout_p)

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.causal import causal_attention
+from transformer_layers.attention.context import CacheOrContext
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.inputs import require_heads, require_sequences
 from transformer_layers.positions.rotary import Positions
@@ -132,17 +132,15 @@ class GroupedQueryAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*batch seq d_model"],
-        cache: KeyValueCache | None = None,
-        positions: Positions | None = None,
+        cache: CacheOrContext = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends from each position of `x` to itself and to those before it.
 
         Args:
             x: Shape `(..., seq, d_model)`; with a cache `(batch, seq, d_model)`.
             cache: Keys and values of the positions before `x`, to which `x` attends. Those of `x`
-                are added.
-            positions: In place of the layer's own, as where a model makes one rotation for all of
-                its blocks.
+                are added. Or the context of a model's forward pass, which has it, and whose
+                rotation stands in the place of the layer's own positions.
 
         Returns:
             Shape `(..., seq, d_model)`.
@@ -156,8 +154,7 @@ class GroupedQueryAttention(nn.Module):
         query = self._heads(self.q_proj(x), self.q_norm, self.num_heads)
         key = self._heads(self.k_proj(x), self.k_norm, self.num_kv_heads)
         value = split_heads(self.v_proj(x), self.num_kv_heads)
-        places = self.positions if positions is None else positions
-        output = causal_attention(query, key, value, cache, places, window=self.window)
+        output = causal_attention(query, key, value, cache, self.positions, window=self.window)
         return self.o_proj(merge_heads(output))
 
     def _heads(self, projected: Tensor, norm: nn.Module, heads: int) -> Tensor:

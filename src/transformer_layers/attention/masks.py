@@ -120,3 +120,38 @@ def padding_mask(lengths: Integer[Tensor, " batch"], seq: int) -> Bool[Tensor, "
     if has_values and ((wide < 0) | (wide > seq)).any():
         raise ValueError(f"lengths must lie between 0 and seq = {seq}, got {lengths.tolist()}")
     return torch.arange(seq, device=lengths.device) < lengths[:, None, None]
+
+
+def document_mask(documents: Integer[Tensor, "batch seq"]) -> Bool[Tensor, "batch seq seq"]:
+    r"""Lets each position attend to itself and to earlier positions of its own text.
+
+    Texts packed into one row do not see each other then. With position ids that begin anew in each
+    text, a model computes for each what it computes for the text by itself.
+
+    .. math::
+        M_{bij} = [\, j \le i \,] \, [\, \text{documents}_{bi} = \text{documents}_{bj} \,]
+
+    Args:
+        documents: The text that each position belongs to, integers of shape `(batch, seq)`, in any
+            numbering.
+
+    Returns:
+        Boolean tensor of shape `(batch, seq, seq)`, on the device of `documents`.
+
+    Raises:
+        TypeError: If `documents` does not hold integers.
+        ValueError: If it has not two axes.
+
+    Examples:
+        >>> document_mask(torch.tensor([[0, 0, 1, 1]])).int()
+        tensor([[[1, 0, 0, 0],
+                 [1, 1, 0, 0],
+                 [0, 0, 1, 0],
+                 [0, 0, 1, 1]]], dtype=torch.int32)
+    """
+    if documents.dtype == torch.bool or documents.is_floating_point() or documents.is_complex():
+        raise TypeError(f"documents must be integers, got {documents.dtype}")
+    if documents.ndim != 2:
+        raise ValueError(f"documents must have shape (batch, seq), got {tuple(documents.shape)}")
+    same = documents[:, :, None] == documents[:, None, :]
+    return same & causal_mask(documents.shape[1], device=documents.device)

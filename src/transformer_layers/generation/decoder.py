@@ -7,7 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_layers.attention.cache import KeyValueCache, require_caches
-from transformer_layers.validation import require_integers
+from transformer_layers.attention.inputs import require_sequences
+from transformer_layers.validation import require_dtype, require_integers
 
 
 @runtime_checkable
@@ -75,8 +76,8 @@ def cache_bytes(model: Decoder) -> int:
 
 
 def require_ids(
-    model: Decoder, ids: Tensor, caches: Sequence[KeyValueCache] | None, blocks: int
-) -> None:
+    model: Decoder, ids: Tensor | None, caches: Sequence[KeyValueCache] | None, blocks: int
+) -> torch.Size:
     """Refuses tokens that a model cannot read behind what its caches hold.
 
     Args:
@@ -85,15 +86,50 @@ def require_ids(
         caches: The caches, if there are any.
         blocks: How many blocks the model has.
 
+    Returns:
+        Their shape.
+
     Raises:
         TypeError: If `ids` are not int64 or int32.
         ValueError: If they have no axis, there is no position for them, or the caches do not fit.
     """
     require_integers("ids", ids)
+    assert ids is not None  # noqa: S101  # which is no tensor of integers
     if ids.ndim == 0:
         raise ValueError("ids must have an axis of positions, got a single number")
     past = 0 if caches is None else require_caches(caches, blocks)
     require_room(model, past + ids.shape[-1])
+    return ids.shape
+
+
+def require_embeddings(
+    model: Decoder,
+    x: Tensor,
+    table: nn.Embedding,
+    caches: Sequence[KeyValueCache] | None,
+    blocks: int,
+) -> torch.Size:
+    """Refuses what cannot stand in the place of the embeddings of tokens.
+
+    Args:
+        model: The model.
+        x: What is to, of shape `(..., seq, d_model)`.
+        table: The embeddings of the model.
+        caches: The caches, if there are any.
+        blocks: How many blocks the model has.
+
+    Returns:
+        The shape that tokens would have, `(..., seq)`.
+
+    Raises:
+        TypeError: If it is no tensor of their dtype.
+        ValueError: If the shape does not fit, there is no position for it, or the caches do not.
+    """
+    require_sequences(table.embedding_dim, inputs_embeds=x)
+    require_dtype("inputs_embeds", x, table.weight.dtype, of="embeddings")
+    past = 0 if caches is None else require_caches(caches, blocks)
+    require_room(model, past + x.shape[-2])
+    return x.shape[:-1]
 
 
 def require_room(model: Decoder, seq: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_layers.attention.cache import KeyValueCache
@@ -134,16 +134,32 @@ class ModelForInference(nn.Module, ABC):
 
     @_reads_as(LanguageModel.forward)
     def forward(  # noqa: D102, it reads as another
-        self, ids: Int[Tensor, "*batch seq"], caches: Caches = None
+        self,
+        ids: Int[Tensor, "*batch seq"] | None,
+        caches: Caches = None,
+        *,
+        mask: Bool[Tensor, "batch *q_seq length"] | None = None,
+        positions: Int[Tensor, "*batch seq"] | None = None,
+        inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq vocab_size"]:
-        return self.logits(self.last_hidden_state(ids, caches))
+        further = {"mask": mask, "positions": positions, "inputs_embeds": inputs_embeds}
+        return self.logits(self.last_hidden_state(ids, caches, **further))
 
     @_reads_as(LanguageModel.last_hidden_state)
     def last_hidden_state(  # noqa: D102, it reads as another
-        self, ids: Int[Tensor, "*batch seq"], caches: Caches = None
+        self,
+        ids: Int[Tensor, "*batch seq"] | None,
+        caches: Caches = None,
+        *,
+        mask: Bool[Tensor, "batch *q_seq length"] | None = None,
+        positions: Int[Tensor, "*batch seq"] | None = None,
+        inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
-        with kernels(next(self.body.parameters()).dtype, ids.numel()):
-            return self.body.last_hidden_state(ids, caches)
+        further = {"mask": mask, "positions": positions, "inputs_embeds": inputs_embeds}
+        computed = 0 if inputs_embeds is None else inputs_embeds.shape[:-1].numel()
+        computed = computed if ids is None else ids.numel()
+        with kernels(next(self.body.parameters()).dtype, computed):
+            return self.body.last_hidden_state(ids, caches, **further)
 
     @_reads_as(LanguageModel.logits)
     def logits(  # noqa: D102, it reads as another

@@ -3,15 +3,21 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_layers.attention.cache import KeyValueCache, all_grown_or_none, next_positions
+from transformer_layers.attention.cache import KeyValueCache, all_grown_or_none
+from transformer_layers.attention.context import (
+    Context,
+    context_of_pass,
+    require_mask,
+    require_position_ids,
+)
 from transformer_layers.checkpoints.codec import Codec
 from transformer_layers.generation import loop
-from transformer_layers.generation.decoder import require_ids
+from transformer_layers.generation.decoder import embedded, require_embeddings, require_ids
 from transformer_layers.generation.loss import next_token_loss
 
 _Model = TypeVar("_Model", bound="LanguageModel")
@@ -53,9 +59,14 @@ class LanguageModel(nn.Module, ABC):
     def max_seq(self) -> int:
         """Longest sequence, in tokens."""
 
+    @property
     @abstractmethod
-    def _hidden_state(self, ids: Tensor, places: Tensor, caches: Caches) -> Tensor:
-        """What blocks and last norm make of tokens that stand at these positions."""
+    def _embedding(self) -> nn.Embedding:
+        """The table of token embeddings."""
+
+    @abstractmethod
+    def _hidden_state(self, x: Tensor, context: Context, caches: Caches) -> Tensor:
+        """What blocks and last norm make of embeddings that stand at the context's positions."""
 
     @abstractmethod
     def _scores(self, hidden_state: Tensor) -> Tensor:
@@ -66,41 +77,97 @@ class LanguageModel(nn.Module, ABC):
         """The numbers of blocks, of a block's heads of keys, and of a head's features."""
 
     def forward(
-        self, ids: Int[Tensor, "*batch seq"], caches: Caches = None
+        self,
+        ids: Int[Tensor, "*batch seq"] | None,
+        caches: Caches = None,
+        *,
+        mask: Bool[Tensor, "batch *q_seq length"] | None = None,
+        positions: Int[Tensor, "*batch seq"] | None = None,
+        inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq vocab_size"]:
         """Scores every token of the vocabulary as the one that follows, at each position.
 
         Args:
-            ids: Tokens, int64 or int32 of shape `(..., seq)`; with caches `(batch, seq)`.
+            ids: Tokens, int64 or int32 of shape `(..., seq)`; with caches or a mask `(batch, seq)`.
+                None where `inputs_embeds` are given.
             caches: Keys and values of the positions before `ids`, a cache for each block, as
                 :meth:`new_caches` makes them. Those of `ids` are added.
+            mask: What a position may attend to, beside that it sees none that follow: boolean, True
+                where it may. Of shape `(batch, length)`, such as False for padding, or
+                `(batch, seq, length)`, such as :func:`document_mask`; `length` counts the positions
+                in the caches, too. All if not given. What a position without any key computes is
+                finite and means nothing.
+            positions: Position ids, int64 or int32 of shape `(seq,)` or `(batch, seq)`; those that
+                follow what the caches hold if not given, whatever the mask hides.
+            inputs_embeds: In the place of the embeddings of tokens, shape `(..., seq, d_model)`.
 
         Returns:
             The logits, shape `(..., seq, vocab_size)`. Those at position s score the token at
             s + 1, and depend on the tokens up to s.
 
         Raises:
-            TypeError: If `ids` are not int64 or int32.
+            TypeError: If `ids` or `positions` are not int64 or int32, `mask` is not boolean, or
+                `inputs_embeds` are of another dtype than the embeddings.
             ValueError: If there are more positions than the model has, an id is not in the
-                vocabulary (on a GPU that is torch's own error), or the caches do not fit.
+                vocabulary (on a GPU that is torch's own error), a shape does not fit, the caches do
+                not, or there are both ids and embeddings or neither.
+
+        Examples:
+            >>> import torch
+            >>> from transformer_layers import Llama, LlamaConfig
+            >>> model = Llama(LlamaConfig(50, 12, 20, 2, 3, 1)).eval()
+            >>> ids, padded = torch.tensor([[3, 14, 15]]), torch.tensor([[9, 3, 14, 15]])
+            >>> mask, positions = torch.tensor([[0, 1, 1, 1]]).bool(), torch.tensor([0, 0, 1, 2])
+            >>> logits = model(padded, mask=mask, positions=positions)
+            >>> torch.allclose(logits[:, 1:], model(ids), atol=1e-6)
+            True
         """
-        return self.logits(self.last_hidden_state(ids, caches))
+        hidden_state = self.last_hidden_state(
+            ids, caches, mask=mask, positions=positions, inputs_embeds=inputs_embeds
+        )
+        return self.logits(hidden_state)
 
     def last_hidden_state(
-        self, ids: Int[Tensor, "*batch seq"], caches: Caches = None
+        self,
+        ids: Int[Tensor, "*batch seq"] | None,
+        caches: Caches = None,
+        *,
+        mask: Bool[Tensor, "batch *q_seq length"] | None = None,
+        positions: Int[Tensor, "*batch seq"] | None = None,
+        inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """What the blocks and the last norm make of each position.
 
         Args:
             ids: See :meth:`forward`, as for the errors.
-            caches: See :meth:`forward`.
+            caches: See there.
+            mask: See there.
+            positions: See there.
+            inputs_embeds: See there.
 
         Returns:
             Shape `(..., seq, d_model)`.
         """
-        require_ids(self, ids, caches, self._cache_sizes()[0])
-        places = next_positions(ids.shape[-1], caches[0] if caches else None, ids.device)
-        return all_grown_or_none(caches, lambda: self._hidden_state(ids, places, caches))
+        if ids is not None and inputs_embeds is not None:
+            raise ValueError("pass either ids or inputs_embeds, got both")
+        blocks = self._cache_sizes()[0]
+        if inputs_embeds is None:
+            *batch, seq = require_ids(self, ids, caches, blocks)
+        else:
+            *batch, seq = require_embeddings(self, inputs_embeds, self._embedding, caches, blocks)
+        past = caches[0].length if caches else 0
+        if mask is not None:
+            require_mask(mask, tuple(batch), seq, past + seq)
+        if positions is not None:
+            require_position_ids(positions, tuple(batch), seq, self.max_seq)
+        device = self._embedding.weight.device
+        context = context_of_pass(seq, caches, device, mask, positions)
+
+        def step() -> Tensor:
+            x = self._embed(cast(Tensor, ids)) if inputs_embeds is None else inputs_embeds
+            return self._hidden_state(x, context, caches)
+
+        return all_grown_or_none(caches, step)
 
     def logits(
         self, hidden_state: Float[Tensor, "*batch seq d_model"]
@@ -139,6 +206,9 @@ class LanguageModel(nn.Module, ABC):
         return [
             KeyValueCache.like(weight, batch, heads, max_seq, d_k, padding) for _ in range(blocks)
         ]
+
+    def _embed(self, ids: Tensor) -> Tensor:
+        return embedded(ids, self._embedding)
 
     loss = next_token_loss
     generate = loop.generate

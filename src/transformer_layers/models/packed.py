@@ -6,12 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.causal import causal_attention
+from transformer_layers.attention.context import CacheOrContext
 from transformer_layers.attention.grouped import GroupedQueryAttention
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.feed_forward.gated import GatedFeedForward
-from transformer_layers.positions.rotary import Positions
 
 Product = Callable[[Tensor, Tensor | None], nn.Module]
 
@@ -43,8 +42,7 @@ class PackedAttention(GroupedQueryAttention):
     def forward(
         self,
         x: Float[Tensor, "*batch seq d_model"],
-        cache: KeyValueCache | None = None,
-        positions: Positions | None = None,
+        cache: CacheOrContext = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """See :meth:`GroupedQueryAttention.forward`."""
         sizes = [heads * self.d_k for heads in (self.num_heads, *2 * (self.num_kv_heads,))]
@@ -52,8 +50,7 @@ class PackedAttention(GroupedQueryAttention):
         query = self._heads(query, self.q_norm, self.num_heads)
         key = self._heads(key, self.k_norm, self.num_kv_heads)
         value = split_heads(value, self.num_kv_heads)
-        places = self.positions if positions is None else positions
-        output = causal_attention(query, key, value, cache, places, window=self.window)
+        output = causal_attention(query, key, value, cache, self.positions, window=self.window)
         return self.o_proj(merge_heads(output))
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_layers.attention.cache import KeyValueCache
+from transformer_layers.attention.context import CacheOrContext, Context
 from transformer_layers.attention.grouped import GroupedQueryAttention
-from transformer_layers.generation.decoder import embedded
-from transformer_layers.positions.rotary import Positions
 
 Norm = Callable[[int], nn.Module]
 
@@ -56,14 +55,13 @@ class LlamaBlock(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*batch seq d_model"],
-        cache: KeyValueCache | None = None,
-        positions: Positions | None = None,
+        cache: CacheOrContext = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends from each position to those before it, then maps each position.
 
         Arguments, result and errors are those of :class:`GroupedQueryAttention`.
         """
-        x = x + self.self_attn(self.input_layernorm(x), cache, positions)
+        x = x + self.self_attn(self.input_layernorm(x), cache)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -101,14 +99,13 @@ class Olmo2Block(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "*batch seq d_model"],
-        cache: KeyValueCache | None = None,
-        positions: Positions | None = None,
+        cache: CacheOrContext = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends from each position to those before it, then maps each position.
 
         Arguments, result and errors are those of :class:`GroupedQueryAttention`.
         """
-        x = x + self.post_attention_layernorm(self.self_attn(x, cache, positions))
+        x = x + self.post_attention_layernorm(self.self_attn(x, cache))
         return x + self.post_feedforward_layernorm(self.mlp(x))
 
 
@@ -136,21 +133,20 @@ class LlamaStack(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "*batch seq"],
-        positions: Positions,
+        x: Float[Tensor, "*batch seq d_model"],
+        context: Context,
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
-        """What the blocks and the last norm make of each token.
+        """What the blocks and the last norm make of each token's embedding.
 
         Args:
-            ids: Tokens, of shape `(..., seq)`.
-            positions: Give queries and keys their positions, in each block.
+            x: The embeddings, of shape `(..., seq, d_model)`.
+            context: What all blocks share.
             caches: Keys and values of the positions before, a cache for each block.
 
         Returns:
             Shape `(..., seq, d_model)`.
         """
-        x = embedded(ids, self.embed_tokens)
         for i, block in enumerate(self.layers):
-            x = block(x, caches[i] if caches else None, positions)
+            x = block(x, context.with_cache(caches[i] if caches else None))
         return self.norm(x)

@@ -56,11 +56,6 @@ def rotated(
     return turned if size == x.shape[-1] else torch.cat([turned, x[..., size:]], dim=-1)
 
 
-def _rotated_at(cos: Tensor, sin: Tensor, layout: Layout, x: Tensor, places: Tensor) -> Tensor:
-    """As attention calls it: `x` stands where the angles are of, whatever its places are."""
-    return rotated(x, cos, sin, layout)
-
-
 class RotaryPositions(nn.Module):
     r"""Rotary position embedding, https://arxiv.org/abs/2104.09864, equations 14, 15 and 34.
 
@@ -161,16 +156,16 @@ class RotaryPositions(nn.Module):
 
     def at(
         self, positions: Real[Tensor, "*batch seq"], dtype: torch.dtype | None = None
-    ) -> Positions:
-        """The rotation of positions, made once for all queries and keys that stand there.
+    ) -> Callable[[Tensor], Tensor]:
+        """The rotation by position ids, made once for all queries and keys that stand there.
 
         Args:
             positions: Shape `(seq,)`, or one that broadcasts to the leading axes of what is turned.
             dtype: Of what is turned; torch's default one if not given.
 
         Returns:
-            A function of what is turned, which attention takes as `positions`; its sines and
-            cosines are float64 for float64, and else float32.
+            A function of what is turned; its sines and cosines are float64 for float64, and else
+            float32.
 
         Raises:
             TypeError: If positions are neither integers nor float32 or float64.
@@ -186,7 +181,7 @@ class RotaryPositions(nn.Module):
         angles = positions[..., None].to(frequencies.dtype) * frequencies
         factor = 1.0 if self.scaling is None else self.scaling.table_factor
         cos, sin = (angles.cos() * factor).to(wide), (angles.sin() * factor).to(wide)
-        return functools.partial(_rotated_at, cos, sin, self.layout)
+        return functools.partial(rotated, cos=cos, sin=sin, layout=self.layout)
 
     def forward(
         self,
@@ -215,7 +210,7 @@ class RotaryPositions(nn.Module):
         if positions is None:
             positions = torch.arange(x.shape[-2], device=x.device)
         _require_places(positions, x)
-        return self.at(positions, x.dtype)(x, positions)
+        return self.at(positions, x.dtype)(x)
 
     def extra_repr(self) -> str:
         """The arguments, for `print`."""

@@ -10,14 +10,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transformer_layers import GPT2
-from transformer_layers.attention.cache import KeyValueCache
+from transformer_layers.attention.context import CacheOrContext, Context
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.kernel import fused_attention
 from transformer_layers.models.gpt2.attention import CausalSelfAttention
 from transformer_layers.models.gpt2.block import GPT2Block
 
 
-def _refuse(cache: KeyValueCache | None) -> None:
+def _refuse(cache: CacheOrContext) -> None:
+    if isinstance(cache, Context):
+        cache = cache.cache
     if cache is not None:
         raise ValueError("a model without a part of its attention keeps no cache; got one")
 
@@ -26,7 +28,7 @@ class _Nothing(nn.Module):
     """Adds nothing to the stream."""
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self, x: Float[Tensor, "*batch seq d_model"], cache: CacheOrContext = None
     ) -> Float[Tensor, "*batch seq d_model"]:
         _refuse(cache)
         return torch.zeros_like(x)
@@ -41,7 +43,7 @@ class _MeanAttention(nn.Module):
         self.dropout = attention.dropout
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self, x: Float[Tensor, "*batch seq d_model"], cache: CacheOrContext = None
     ) -> Float[Tensor, "*batch seq d_model"]:
         _refuse(cache)
         value = self.c_attn(x).chunk(3, dim=-1)[2]
@@ -59,7 +61,7 @@ class _WithoutMask(nn.Module):
         self.num_heads = attention.num_heads
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self, x: Float[Tensor, "*batch seq d_model"], cache: CacheOrContext = None
     ) -> Float[Tensor, "*batch seq d_model"]:
         _refuse(cache)
         projections = self.c_attn(x).chunk(3, dim=-1)
@@ -75,7 +77,7 @@ class _WithoutResidual(nn.Module):
         self.ln_1, self.attn, self.ln_2, self.mlp = block.ln_1, block.attn, block.ln_2, block.mlp
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self, x: Float[Tensor, "*batch seq d_model"], cache: CacheOrContext = None
     ) -> Float[Tensor, "*batch seq d_model"]:
         return self.mlp(self.ln_2(self.attn(self.ln_1(x), cache)))
 

@@ -4,8 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.causal import causal_attention
+from transformer_layers.attention.context import CacheOrContext
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.inputs import require_heads, require_sequences
 from transformer_layers.models.gpt2.conv1d import Conv1D
@@ -83,14 +83,16 @@ class CausalSelfAttention(nn.Module):
         self.c_proj.reset_parameters()
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self,
+        x: Float[Tensor, "*batch seq d_model"],
+        cache: CacheOrContext = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends from each position of `x` to itself and to those before it.
 
         Args:
             x: Shape `(..., seq, d_model)`; with a cache `(batch, seq, d_model)`.
             cache: Keys and values of the positions before `x`, to which `x` attends. Those of `x`
-                are added.
+                are added. Or the context of a model's forward pass, which has it.
 
         Returns:
             Shape `(..., seq, d_model)`.

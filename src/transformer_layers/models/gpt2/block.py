@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers.attention.cache import KeyValueCache
+from transformer_layers.attention.context import CacheOrContext
 from transformer_layers.attention.inputs import require_heads, require_sequences
 from transformer_layers.models.gpt2.attention import CausalSelfAttention
 from transformer_layers.models.gpt2.feed_forward import FeedForward
@@ -85,7 +85,9 @@ class GPT2Block(nn.Module):
         self.mlp.reset_parameters()
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self,
+        x: Float[Tensor, "*batch seq d_model"],
+        cache: CacheOrContext = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """Attends from each position to those before it, then maps each position.
 

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor, nn
 
+from transformer_layers.attention.context import Context
 from transformer_layers.models.language_model import Caches, LanguageModel
 from transformer_layers.models.llama.block import stack_of
 from transformer_layers.models.llama.checkpoint import CODEC
@@ -100,11 +101,13 @@ class Llama(LanguageModel):
             else:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)
 
-    def _hidden_state(self, ids: Tensor, places: Tensor, caches: Caches) -> Tensor:
-        if places.ndim == 2:  # of each sequence its own, the same for all of its heads
-            places = places[:, None]
-        rotation = self.rotary.at(places, self.model.embed_tokens.weight.dtype)
-        return self.model(ids, rotation, caches)
+    @property
+    def _embedding(self) -> nn.Embedding:
+        return self.model.embed_tokens
+
+    def _hidden_state(self, x: Tensor, context: Context, caches: Caches) -> Tensor:
+        context.rotation = self.rotary.at(context.position_ids_of_heads, x.dtype)
+        return self.model(x, context, caches)
 
     def _scores(self, hidden_state: Tensor) -> Tensor:
         if self.lm_head is not None:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers.attention.cache import KeyValueCache
+from transformer_layers.attention.context import CacheOrContext, context_of
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.kernel import fused_attention
 from transformer_layers.attention.masks import causal_mask
@@ -37,15 +37,18 @@ class BlockwiseAttention(nn.Module):
         self.num_heads = layer.num_heads
 
     def forward(
-        self, x: Float[Tensor, "*batch seq d_model"], cache: KeyValueCache | None = None
+        self,
+        x: Float[Tensor, "*batch seq d_model"],
+        cache: CacheOrContext = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """See :meth:`CausalSelfAttention.forward`."""
         projections = self.c_attn(x).chunk(3, dim=-1)
         query, key, value = (split_heads(each, self.num_heads) for each in projections)
-        if cache is not None:
-            key, value = cache.append(key, value)
-        if cache is not None and cache.padding is not None:
-            output = fused_attention(query, key, value, cache.mask(x.shape[-2]))
+        context = context_of(cache, x.shape[-2], x.device)
+        if context.cache is not None:
+            key, value = context.cache.append(key, value)
+        if context.mask is not None or context.padding is not None:
+            output = fused_attention(query, key, value, context.allowed())
         elif x.shape[-2] == 1:
             output = nn.functional.scaled_dot_product_attention(query, key, value)
         else:
