@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.definition import attention_weights, scaled_dot_product_attention
 from transformer_layers.attention.grouped import GroupedQueryAttention
-from transformer_layers.attention.masks import causal_mask, padding_mask, sliding_window_mask
+from transformer_layers.attention.masks import (
+    causal_mask,
+    document_mask,
+    padding_mask,
+    sliding_window_mask,
+)
 from transformer_layers.attention.memory import DecoderCache
 from transformer_layers.attention.multi_head import MultiHeadAttention
 from transformer_layers.blocks.decoder import (
@@ -35,6 +40,7 @@ from transformer_layers.models.gpt2.config import GPT2Config
 from transformer_layers.models.gpt2.conv1d import Conv1D
 from transformer_layers.models.gpt2.feed_forward import FeedForward
 from transformer_layers.models.gpt2.model import GPT2
+from transformer_layers.models.inspection import Inspection
 from transformer_layers.models.llama.config import LlamaConfig
 from transformer_layers.models.llama.model import Llama
 from transformer_layers.models.transformer.config import TransformerConfig
@@ -84,6 +90,7 @@ __all__ = [
     "GemmaRMSNorm",
     "GroupedQueryAttention",
     "InferenceError",
+    "Inspection",
     "KeyValueCache",
     "LayerNorm",
     "LinearScaling",
@@ -115,6 +122,7 @@ __all__ = [
     "beam_search",
     "cache_bytes",
     "causal_mask",
+    "document_mask",
     "dropout",
     "gelu",
     "gelu_tanh",

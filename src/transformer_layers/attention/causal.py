@@ -4,7 +4,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer_layers.attention.context import CacheOrContext, context_of
+from transformer_layers.attention.definition import attention_weights
 from transformer_layers.attention.kernel import fused_attention
+from transformer_layers.attention.masks import causal_mask
 from transformer_layers.positions.rotary import Positions
 
 
@@ -61,4 +63,8 @@ def causal_attention(
     group = query.shape[-3] // key.shape[-3]
     if group > 1:
         key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
+    if context.weights is not None:
+        shown = causal_mask(context.seq, device=key.device) if is_causal else mask
+        shown = shown[:, None] if shown is not None and shown.ndim == 3 else shown
+        context.weights.append(attention_weights(query, key, shown))
     return fused_attention(query, key, value, mask, is_causal, dropout_p)

@@ -1,7 +1,6 @@
 """What the blocks of a decoder share in one forward pass."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Bool, Int
@@ -14,34 +13,50 @@ from transformer_layers.attention.masks import causal_mask, sliding_window_mask
 Rotation = Callable[[Tensor], Tensor]
 
 
-@dataclass
 class Context:
     """What a decoder's blocks share in one forward pass; the model makes it, blocks hand it on.
 
     A layer takes it in the place of a cache. Where it is given a cache alone, or nothing, it makes
     one of this: so a layer needs no model.
 
-    Attributes:
+    Args:
         seq: Number of positions that are computed.
         past: Number of positions that the caches held before.
         position_ids: Where they stand, shape `(seq,)` or `(batch, seq)`.
-        rotation: Turns queries and keys by these; None where positions are told otherwise.
         mask: What each position may attend to besides, boolean of shape `(batch, 1, past + seq)` or
             `(batch, seq, past + seq)`; None for all before it.
         padding: Number of positions at the beginning of each sequence that are padding, shape
             `(batch,)`; None for none.
-        cache: Keys and values of the block that it is handed to, with `past` positions when the
-            pass begins; None without.
+        cache: Keys and values of the layer that it is made for; None without.
+
+    Attributes:
+        seq: As given.
+        past: As given.
+        position_ids: As given.
+        mask: As given.
+        padding: As given.
+        cache: Of the block that it is handed to, with `past` positions when the pass begins.
+        rotation: Turns queries and keys by the position ids; None where positions are told
+            otherwise.
+        weights: To which each layer adds its attention weights; None if nobody asks.
     """
 
-    seq: int
-    past: int
-    position_ids: Int[Tensor, "*batch seq"]
-    rotation: Rotation | None = None
-    mask: Bool[Tensor, "batch _ length"] | None = None
-    padding: Int[Tensor, " batch"] | None = None
-    cache: KeyValueCache | None = None
-    _allowed: dict[int | None, Tensor | None] = field(default_factory=dict, repr=False)
+    def __init__(
+        self,
+        seq: int,
+        past: int,
+        position_ids: Int[Tensor, "*batch seq"],
+        mask: Bool[Tensor, "batch _ length"] | None = None,
+        padding: Int[Tensor, " batch"] | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> None:
+        self.seq, self.past = seq, past
+        self.position_ids = position_ids
+        self.mask, self.padding = mask, padding
+        self.cache = cache
+        self.rotation: Rotation | None = None
+        self.weights: list[Tensor] | None = None
+        self._allowed: dict[int | None, Tensor | None] = {}
 
     def with_cache(self, cache: KeyValueCache | None) -> "Context":
         """What a block gets: the same, with the cache of this block; masks are made once for all.
@@ -49,8 +64,10 @@ class Context:
         Args:
             cache: The block's own.
         """
-        shared = (self.seq, self.past, self.position_ids, self.rotation, self.mask, self.padding)
-        return Context(*shared, cache, self._allowed)
+        handed = Context(self.seq, self.past, self.position_ids, self.mask, self.padding, cache)
+        handed.rotation, handed.weights = self.rotation, self.weights
+        handed._allowed = self._allowed
+        return handed
 
     def allowed(self, window: int | None = None) -> Bool[Tensor, "*batch seq length"] | None:
         """Which keys each position may attend to: itself and those before it, less what is hidden.

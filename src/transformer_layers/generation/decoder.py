@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -168,7 +169,7 @@ def embedded(ids: Int[Tensor, "*shape"], table: nn.Embedding) -> Float[Tensor, "
     """Looks up the embeddings of tokens.
 
     Args:
-        ids: The tokens.
+        ids: The tokens; or embeddings in their place, which stay as they are.
         table: A row for each.
 
     Returns:
@@ -177,6 +178,8 @@ def embedded(ids: Int[Tensor, "*shape"], table: nn.Embedding) -> Float[Tensor, "
     Raises:
         ValueError: If a token is not in the table; on a GPU that is torch's own error.
     """
+    if ids.is_floating_point():
+        return ids
     try:
         return table(ids)
     except IndexError:

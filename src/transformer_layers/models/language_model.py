@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -19,6 +20,7 @@ from transformer_layers.checkpoints.codec import Codec
 from transformer_layers.generation import loop
 from transformer_layers.generation.decoder import embedded, require_embeddings, require_ids
 from transformer_layers.generation.loss import next_token_loss
+from transformer_layers.models.inspection import Inspection, stream_of
 
 _Model = TypeVar("_Model", bound="LanguageModel")
 Caches = Sequence[KeyValueCache] | None
@@ -64,17 +66,22 @@ class LanguageModel(nn.Module, ABC):
     def _embedding(self) -> nn.Embedding:
         """The table of token embeddings."""
 
+    @property
     @abstractmethod
-    def _hidden_state(self, x: Tensor, context: Context, caches: Caches) -> Tensor:
-        """What blocks and last norm make of embeddings that stand at the context's positions."""
+    def _blocks(self) -> nn.ModuleList:
+        """The blocks, in their order."""
+
+    @abstractmethod
+    def _hidden_state(self, ids: Tensor, context: Context, caches: Caches) -> Tensor:
+        """What blocks and last norm make of tokens, or of embeddings in their place."""
 
     @abstractmethod
     def _scores(self, hidden_state: Tensor) -> Tensor:
         """What the head makes of it."""
 
     @abstractmethod
-    def _cache_sizes(self) -> tuple[int, int, int]:
-        """The numbers of blocks, of a block's heads of keys, and of a head's features."""
+    def _cache_sizes(self) -> tuple[int, int]:
+        """The numbers of a block's heads of keys, and of a head's features."""
 
     def forward(
         self,
@@ -148,9 +155,58 @@ class LanguageModel(nn.Module, ABC):
         Returns:
             Shape `(..., seq, d_model)`.
         """
+        given, context = self._begun(ids, caches, mask, positions, inputs_embeds)
+        return all_grown_or_none(caches, lambda: self._hidden_state(given, context, caches))
+
+    @torch.no_grad()
+    def inspect(
+        self,
+        ids: Int[Tensor, "*batch seq"] | None,
+        caches: Caches = None,
+        *,
+        mask: Bool[Tensor, "batch *q_seq length"] | None = None,
+        positions: Int[Tensor, "*batch seq"] | None = None,
+        inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
+    ) -> Inspection:
+        """Computes the logits, and keeps what led to them, without gradients.
+
+        Args:
+            ids: See :meth:`forward`, as for the errors.
+            caches: See there.
+            mask: See there.
+            positions: See there.
+            inputs_embeds: See there.
+
+        Returns:
+            Logits, residual stream and attention weights.
+
+        Examples:
+            >>> import torch
+            >>> from transformer_layers import Llama, LlamaConfig
+            >>> found = Llama(LlamaConfig(50, 12, 20, 2, 3, 1)).inspect(torch.tensor([[3, 14, 15]]))
+            >>> found.attention_weights[0].shape, found.attention_weights[0].sum(-1).unique()
+            (torch.Size([1, 3, 3, 3]), tensor([1.]))
+            >>> len(found.hidden_states)
+            3
+        """
+        given, context = self._begun(ids, caches, mask, positions, inputs_embeds)
+        context.weights = []
+        with stream_of(self._blocks) as stream:
+            last = all_grown_or_none(caches, lambda: self._hidden_state(given, context, caches))
+        return Inspection(self.logits(last), tuple(stream), tuple(context.weights))
+
+    def _begun(
+        self,
+        ids: Tensor | None,
+        caches: Caches,
+        mask: Tensor | None,
+        positions: Tensor | None,
+        inputs_embeds: Tensor | None,
+    ) -> tuple[Tensor, Context]:
+        """What a forward pass begins with: tokens, or what is in their place, and the context."""
         if ids is not None and inputs_embeds is not None:
             raise ValueError("pass either ids or inputs_embeds, got both")
-        blocks = self._cache_sizes()[0]
+        blocks = len(self._blocks)
         if inputs_embeds is None:
             *batch, seq = require_ids(self, ids, caches, blocks)
         else:
@@ -162,12 +218,7 @@ class LanguageModel(nn.Module, ABC):
             require_position_ids(positions, tuple(batch), seq, self.max_seq)
         device = self._embedding.weight.device
         context = context_of_pass(seq, caches, device, mask, positions)
-
-        def step() -> Tensor:
-            x = self._embed(cast(Tensor, ids)) if inputs_embeds is None else inputs_embeds
-            return self._hidden_state(x, context, caches)
-
-        return all_grown_or_none(caches, step)
+        return cast(Tensor, ids) if inputs_embeds is None else inputs_embeds, context
 
     def logits(
         self, hidden_state: Float[Tensor, "*batch seq d_model"]
@@ -201,10 +252,10 @@ class LanguageModel(nn.Module, ABC):
             TypeError: If a size is not an int.
             ValueError: If a size is negative, or `padding` of another shape.
         """
-        blocks, heads, d_k = self._cache_sizes()
+        heads, d_k = self._cache_sizes()
         weight = next(self.parameters())
         return [
-            KeyValueCache.like(weight, batch, heads, max_seq, d_k, padding) for _ in range(blocks)
+            KeyValueCache.like(weight, batch, heads, max_seq, d_k, padding) for _ in self._blocks
         ]
 
     def _embed(self, ids: Tensor) -> Tensor:

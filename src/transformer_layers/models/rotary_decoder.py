@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.context import CacheOrContext, Context
 from transformer_layers.attention.grouped import GroupedQueryAttention
+from transformer_layers.generation.decoder import embedded
 
 Norm = Callable[[int], nn.Module]
 
@@ -133,20 +134,21 @@ class LlamaStack(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "*batch seq d_model"],
+        ids: Int[Tensor, "*batch seq"],
         context: Context,
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
-        """What the blocks and the last norm make of each token's embedding.
+        """What the blocks and the last norm make of each token.
 
         Args:
-            x: The embeddings, of shape `(..., seq, d_model)`.
+            ids: Tokens, of shape `(..., seq)`, or embeddings in their place.
             context: What all blocks share.
             caches: Keys and values of the positions before, a cache for each block.
 
         Returns:
             Shape `(..., seq, d_model)`.
         """
+        x = embedded(ids, self.embed_tokens)
         for i, block in enumerate(self.layers):
             x = block(x, context.with_cache(caches[i] if caches else None))
         return self.norm(x)

@@ -113,8 +113,13 @@ class GPT2(LanguageModel):
     def _embedding(self) -> nn.Embedding:
         return self.wte
 
-    def _hidden_state(self, x: Tensor, context: Context, caches: Caches) -> Tensor:
-        x = self.drop(x + self.wpe(context.position_ids))
+    @property
+    def _blocks(self) -> nn.ModuleList:
+        return self.h
+
+    def _hidden_state(self, ids: Tensor, context: Context, caches: Caches) -> Tensor:
+        positions = context.position_ids
+        x = self.drop(self._embed(ids) + self.wpe(positions))
         for i, block in enumerate(self.h):
             x = block(x, context.with_cache(caches[i] if caches else None))
         return self.ln_f(x)
@@ -122,5 +127,5 @@ class GPT2(LanguageModel):
     def _scores(self, hidden_state: Tensor) -> Tensor:
         return nn.functional.linear(hidden_state, self.wte.weight)
 
-    def _cache_sizes(self) -> tuple[int, int, int]:
-        return len(self.h), self.config.n_head, self.config.n_embd // self.config.n_head
+    def _cache_sizes(self) -> tuple[int, int]:
+        return self.config.n_head, self.config.n_embd // self.config.n_head

@@ -105,14 +105,19 @@ class Llama(LanguageModel):
     def _embedding(self) -> nn.Embedding:
         return self.model.embed_tokens
 
-    def _hidden_state(self, x: Tensor, context: Context, caches: Caches) -> Tensor:
-        context.rotation = self.rotary.at(context.position_ids_of_heads, x.dtype)
-        return self.model(x, context, caches)
+    @property
+    def _blocks(self) -> nn.ModuleList:
+        return self.model.layers
+
+    def _hidden_state(self, ids: Tensor, context: Context, caches: Caches) -> Tensor:
+        dtype = self._embedding.weight.dtype
+        context.rotation = self.rotary.at(context.position_ids_of_heads, dtype)
+        return self.model(ids, context, caches)
 
     def _scores(self, hidden_state: Tensor) -> Tensor:
         if self.lm_head is not None:
             return self.lm_head(hidden_state)
         return nn.functional.linear(hidden_state, self.model.embed_tokens.weight)
 
-    def _cache_sizes(self) -> tuple[int, int, int]:
-        return len(self.model.layers), self.config.kv_heads, self.config.d_k
+    def _cache_sizes(self) -> tuple[int, int]:
+        return self.config.kv_heads, self.config.d_k
