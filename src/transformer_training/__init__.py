@@ -5,6 +5,7 @@ command goes on.
 """
 
 from transformer_layers import __version__ as __version__
+from transformer_training.chats import ChatBatch, chat_batches, chat_with_labels
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.costs import Costs, costs
 from transformer_training.estimate import Estimate, estimate
@@ -18,11 +19,14 @@ from transformer_training.step import (
 )
 
 __all__ = [
+    "ChatBatch",
     "Costs",
     "Estimate",
     "StoppedError",
     "TrainingConfig",
     "TrainingError",
+    "chat_batches",
+    "chat_with_labels",
     "costs",
     "estimate",
     "evaluate",

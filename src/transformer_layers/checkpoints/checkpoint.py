@@ -1,12 +1,14 @@
 """Reading and writing of checkpoints: sizes and weights of a model, by its codec."""
 
 import dataclasses
+import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import torch
@@ -116,6 +118,7 @@ def write_checkpoint(
     folder: str | os.PathLike[str],
     config: Config,
     weights: dict[str, Tensor],
+    entries: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Writes what :func:`read_checkpoint` and `transformers` read.
 
@@ -130,6 +133,7 @@ def write_checkpoint(
         folder: Where `config.json` and `model.safetensors` are written; made if needed.
         config: The sizes.
         weights: The weights by the model's keys, of one floating dtype.
+        entries: What else `config.json` is to say, of what changes nothing in the model.
 
     Raises:
         OSError: If a file cannot be written.
@@ -140,6 +144,8 @@ def write_checkpoint(
     if any(weight.is_meta for weight in weights.values()):
         raise ValueError("weights: on the meta device there are no values to write")
     text = codec.config_text(config, next(iter(weights.values())).dtype)
+    if entries:
+        text = json.dumps(json.loads(text) | dict(entries), indent=2, sort_keys=True) + "\n"
     stored = {codec.stored_as(key): weight for key, weight in fused(codec, config, weights).items()}
     with saving(folder, CHECKPOINT) as unfinished:
         # Of the metadata, transformers needs the format.

@@ -1,7 +1,7 @@
 """What a language model is trained on."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer_layers.generation.decoder import Decoder, require_tokens
@@ -12,7 +12,12 @@ _NOT_SCORED = -100  # what torch's cross-entropy leaves out
 
 
 def next_token_loss(  # noqa: D417  # a method of models, whose first argument is the model
-    model: Decoder, ids: Int[Tensor, "*batch seq"], labels: Int[Tensor, "*batch seq"] | None = None
+    model: Decoder,
+    ids: Int[Tensor, "*batch seq"],
+    labels: Int[Tensor, "*batch seq"] | None = None,
+    *,
+    mask: Bool[Tensor, "batch *q_seq seq"] | None = None,
+    positions: Int[Tensor, "*batch seq"] | None = None,
 ) -> Float[Tensor, ""]:
     r"""Mean cross-entropy of each token after the first, given those before it, in nats.
 
@@ -33,6 +38,9 @@ def next_token_loss(  # noqa: D417  # a method of models, whose first argument i
         labels: The same tokens, not shifted, of the shape of `ids` and of an integer dtype, with
             -100 for each that is not scored. The first of a sequence is never scored. `ids` if not
             given.
+        mask: What the positions of `ids` may attend to, as the model's `forward` takes it: of shape
+            `(batch, seq)` or `(batch, seq, seq)`. All before them if not given.
+        positions: Position ids of all of `ids`, as there; 0, 1, 2, ... if not given.
 
     Returns:
         A scalar.
@@ -61,7 +69,8 @@ def next_token_loss(  # noqa: D417  # a method of models, whose first argument i
         )
     if labels is not None:
         _require_labels(labels, ids)
-    scores = at_least_float32(model(ids[..., :-1]))
+    given = _of_all_but_the_last(mask, positions)
+    scores = at_least_float32(model(ids[..., :-1], **given))
     _look_up(ids[..., -1:], scores)  # cross_entropy would leave out a -100
     following = (ids if labels is None else labels)[..., 1:].flatten().long()
     try:
@@ -69,6 +78,16 @@ def next_token_loss(  # noqa: D417  # a method of models, whose first argument i
     except (IndexError, RuntimeError):
         require_tokens(following[following != _NOT_SCORED], scores.shape[-1], "labels")
         raise
+
+
+def _of_all_but_the_last(mask: Tensor | None, positions: Tensor | None) -> dict[str, Tensor]:
+    """What the model is told of the tokens that it reads: no decoder needs to know what is not."""
+    given = {}
+    if mask is not None:
+        given["mask"] = mask[..., :-1, :-1] if mask.ndim == 3 else mask[..., :-1]
+    if positions is not None:
+        given["positions"] = positions[..., :-1]
+    return given
 
 
 def _require_labels(labels: Tensor, ids: Tensor) -> None:

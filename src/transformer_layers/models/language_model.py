@@ -19,6 +19,7 @@ from transformer_layers.attention.context import (
 from transformer_layers.checkpoints.codec import Codec
 from transformer_layers.generation import loop
 from transformer_layers.generation.decoder import embedded, require_embeddings, require_ids
+from transformer_layers.generation.ending import require_stops
 from transformer_layers.generation.loss import next_token_loss
 from transformer_layers.models.inspection import Inspection, stream_of
 
@@ -303,7 +304,9 @@ class LanguageModel(nn.Module, ABC):
 
         return load(cls, cls.codec, name_or_folder, revision=revision)
 
-    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+    def save_pretrained(
+        self, folder: str | os.PathLike[str], *, eos_token: int | None = None
+    ) -> None:
         """Writes what :meth:`from_pretrained` and the class of `transformers` load.
 
         Whoever else saves there, and wherever the process is killed: :meth:`from_pretrained` finds
@@ -311,12 +314,17 @@ class LanguageModel(nn.Module, ABC):
 
         Args:
             folder: Where `config.json` and `model.safetensors` are written; made if needed.
+            eos_token: The token that ends a text, for `generate` of `transformers`. If not given,
+                `config.json` names none, but for a GPT-2 of the published vocabulary.
 
         Raises:
             OSError: If a file cannot be written.
+            TypeError: If `eos_token` is not an int.
             ValueError: If the weights are not of one floating dtype, or on the meta device, or
-                `folder` is the empty text.
+                `folder` is the empty text, or `eos_token` is not in the vocabulary.
         """
         from transformer_layers.checkpoints.checkpoint import write_checkpoint
 
-        write_checkpoint(self.codec, folder, self.config, self.state_dict())
+        stops = require_stops(eos_token, self.vocab_size)
+        entries = {"eos_token_id": stops[0]} if stops else {}
+        write_checkpoint(self.codec, folder, self.config, self.state_dict(), entries)
