@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_layers.attention.context import CacheOrContext, context_of
+from transformer_layers.attention.context import CacheOrContext, allowed_keys, context_of, of_heads
 from transformer_layers.attention.definition import attention_weights
 from transformer_layers.attention.kernel import fused_attention
 from transformer_layers.attention.masks import causal_mask
@@ -54,12 +54,12 @@ def causal_attention(
     if context.rotation is not None:
         query, key = context.rotation(query), context.rotation(key)
     elif positions is not None:
-        position_ids = context.position_ids_of_heads
+        position_ids = of_heads(context.position_ids)
         query, key = positions(query, position_ids), positions(key, position_ids)
     if context.cache is not None:
         key, value = context.cache.append(key, value)
-    mask = context.allowed(window)
-    is_causal = mask is None and context.is_causal
+    mask = allowed_keys(context, window)
+    is_causal = mask is None and context.past == 0
     group = query.shape[-3] // key.shape[-3]
     if group > 1:
         key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))

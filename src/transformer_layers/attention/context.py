@@ -1,6 +1,7 @@
 """What the blocks of a decoder share in one forward pass."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -13,102 +14,81 @@ from transformer_layers.attention.masks import causal_mask, sliding_window_mask
 Rotation = Callable[[Tensor], Tensor]
 
 
-class Context:
+class Context(NamedTuple):
     """What a decoder's blocks share in one forward pass; the model makes it, blocks hand it on.
 
     A layer takes it in the place of a cache. Where it is given a cache alone, or nothing, it makes
     one of this: so a layer needs no model.
 
-    Args:
+    Attributes:
         seq: Number of positions that are computed.
         past: Number of positions that the caches held before.
         position_ids: Where they stand, shape `(seq,)` or `(batch, seq)`.
+        masks: What :func:`allowed_keys` has made, by the window; one for all blocks.
         mask: What each position may attend to besides, boolean of shape `(batch, 1, past + seq)` or
             `(batch, seq, past + seq)`; None for all before it.
         padding: Number of positions at the beginning of each sequence that are padding, shape
             `(batch,)`; None for none.
-        cache: Keys and values of the layer that it is made for; None without.
-
-    Attributes:
-        seq: As given.
-        past: As given.
-        position_ids: As given.
-        mask: As given.
-        padding: As given.
-        cache: Of the block that it is handed to, with `past` positions when the pass begins.
+        cache: Keys and values of the block that it is handed to, with `past` positions when the
+            pass begins; None without.
         rotation: Turns queries and keys by the position ids; None where positions are told
             otherwise.
         weights: To which each layer adds its attention weights; None if nobody asks.
     """
 
-    def __init__(
-        self,
-        seq: int,
-        past: int,
-        position_ids: Int[Tensor, "*batch seq"],
-        mask: Bool[Tensor, "batch _ length"] | None = None,
-        padding: Int[Tensor, " batch"] | None = None,
-        cache: KeyValueCache | None = None,
-    ) -> None:
-        self.seq, self.past = seq, past
-        self.position_ids = position_ids
-        self.mask, self.padding = mask, padding
-        self.cache = cache
-        self.rotation: Rotation | None = None
-        self.weights: list[Tensor] | None = None
-        self._allowed: dict[int | None, Tensor | None] = {}
+    seq: int
+    past: int
+    position_ids: Int[Tensor, "*batch seq"]
+    masks: dict[int | None, Tensor | None]
+    mask: Bool[Tensor, "batch _ length"] | None = None
+    padding: Int[Tensor, " batch"] | None = None
+    cache: KeyValueCache | None = None
+    rotation: Rotation | None = None
+    weights: list[Tensor] | None = None
 
-    def with_cache(self, cache: KeyValueCache | None) -> "Context":
-        """What a block gets: the same, with the cache of this block; masks are made once for all.
 
-        Args:
-            cache: The block's own.
-        """
-        handed = Context(self.seq, self.past, self.position_ids, self.mask, self.padding, cache)
-        handed.rotation, handed.weights = self.rotation, self.weights
-        handed._allowed = self._allowed
-        return handed
+def allowed_keys(
+    context: Context, window: int | None = None
+) -> Bool[Tensor, "*batch seq length"] | None:
+    """Which keys each position may attend to: itself and those before it, less what is hidden.
 
-    def allowed(self, window: int | None = None) -> Bool[Tensor, "*batch seq length"] | None:
-        """Which keys each position may attend to: itself and those before it, less what is hidden.
+    The mask of a window is made once for all blocks that have it.
 
-        Args:
-            window: How many keys a query sees at most, the last ones, itself among them; all if not
-                given.
+    Args:
+        context: That of the forward pass.
+        window: How many keys a query sees at most, the last ones, itself among them; all if not
+            given.
 
-        Returns:
-            Boolean of shape `(seq, past + seq)`, or `(batch, seq, past + seq)`; None where it is
-            the causal mask that torch's kernel has itself, or a single position sees all.
-        """
-        if window is not None and window >= self.past + self.seq:
-            window = None
-        if window not in self._allowed:
-            self._allowed[window] = self._made(window)
-        return self._allowed[window]
+    Returns:
+        Boolean of shape `(seq, past + seq)`, or `(batch, seq, past + seq)`. None where a single
+        position sees all; or where there is no past, and it is the causal mask, which torch's
+        kernel has itself.
+    """
+    if window is not None and window >= context.past + context.seq:
+        window = None
+    if window not in context.masks:
+        context.masks[window] = _made(context, window)
+    return context.masks[window]
 
-    @property
-    def is_causal(self) -> bool:
-        """Whether :meth:`allowed` without a mask stands for the kernel's causal one."""
-        return self.past == 0
 
-    @property
-    def position_ids_of_heads(self) -> Int[Tensor, "*batch seq"]:
-        """The position ids, with an axis for heads where each sequence has its own."""
-        return self.position_ids[:, None] if self.position_ids.ndim == 2 else self.position_ids
+def of_heads(position_ids: Int[Tensor, "*batch seq"]) -> Int[Tensor, "*batch seq"]:
+    """Position ids with an axis for heads, where each sequence has its own."""
+    return position_ids[:, None] if position_ids.ndim == 2 else position_ids
 
-    def _made(self, window: int | None) -> Tensor | None:
-        hidden = self.mask is not None or self.padding is not None
-        if window is None and not hidden and (self.past == 0 or self.seq == 1):
-            return None
-        device = self.position_ids.device
-        if window is None:
-            allowed = causal_mask(self.seq, self.past, device=device)
-        else:
-            allowed = sliding_window_mask(self.seq, window, self.past, device=device)
-        if self.padding is not None:
-            places = torch.arange(self.past + self.seq, device=device)
-            allowed = allowed & (places >= self.padding[:, None, None])
-        return allowed if self.mask is None else allowed & self.mask
+
+def _made(context: Context, window: int | None) -> Tensor | None:
+    seq, past, device = context.seq, context.past, context.position_ids.device
+    hidden = context.mask is not None or context.padding is not None
+    if window is None and not hidden and (past == 0 or seq == 1):
+        return None
+    if window is None:
+        allowed = causal_mask(seq, past, device=device)
+    else:
+        allowed = sliding_window_mask(seq, window, past, device=device)
+    if context.padding is not None:
+        places = torch.arange(past + seq, device=device)
+        allowed = allowed & (places >= context.padding[:, None, None])
+    return allowed if context.mask is None else allowed & context.mask
 
 
 # What a layer is called with: its cache, or what its model hands on, or neither.
@@ -127,7 +107,7 @@ def context_of(given: CacheOrContext, seq: int, device: torch.device | str | Non
         return given
     past, padding = (0, None) if given is None else (given.length, given.padding)
     places = next_positions(seq, given, device)
-    return Context(seq, past, places, padding=padding, cache=given)
+    return Context(seq, past, places, {}, padding=padding, cache=given)
 
 
 def context_of_pass(
@@ -148,9 +128,9 @@ def context_of_pass(
     """
     context = context_of(caches[0] if caches else None, seq, device)
     if positions is not None:
-        context.position_ids = positions
+        context = context._replace(position_ids=positions)
     if mask is not None:
-        context.mask = mask[:, None] if mask.ndim == 2 else mask
+        context = context._replace(mask=mask[:, None] if mask.ndim == 2 else mask)
     return context
 
 

@@ -191,10 +191,10 @@ class LanguageModel(nn.Module, ABC):
             3
         """
         given, context = self._begun(ids, caches, mask, positions, inputs_embeds)
-        context.weights = []
+        context = context._replace(weights=[])
         with stream_of(self._blocks) as stream:
             last = all_grown_or_none(caches, lambda: self._hidden_state(given, context, caches))
-        return Inspection(self.logits(last), tuple(stream), tuple(context.weights))
+        return Inspection(self.logits(last), tuple(stream), tuple(context.weights or ()))
 
     def _begun(
         self,

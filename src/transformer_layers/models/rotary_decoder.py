@@ -150,5 +150,5 @@ class LlamaStack(nn.Module):
         """
         x = embedded(ids, self.embed_tokens)
         for i, block in enumerate(self.layers):
-            x = block(x, context.with_cache(caches[i] if caches else None))
+            x = block(x, context._replace(cache=caches[i] if caches else None))
         return self.norm(x)

@@ -121,7 +121,7 @@ class GPT2(LanguageModel):
         positions = context.position_ids
         x = self.drop(self._embed(ids) + self.wpe(positions))
         for i, block in enumerate(self.h):
-            x = block(x, context.with_cache(caches[i] if caches else None))
+            x = block(x, context._replace(cache=caches[i] if caches else None))
         return self.ln_f(x)
 
     def _scores(self, hidden_state: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor, nn
 
-from transformer_layers.attention.context import Context
+from transformer_layers.attention.context import Context, of_heads
 from transformer_layers.models.language_model import Caches, LanguageModel
 from transformer_layers.models.llama.block import stack_of
 from transformer_layers.models.llama.checkpoint import CODEC
@@ -111,8 +111,8 @@ class Llama(LanguageModel):
 
     def _hidden_state(self, ids: Tensor, context: Context, caches: Caches) -> Tensor:
         dtype = self._embedding.weight.dtype
-        context.rotation = self.rotary.at(context.position_ids_of_heads, dtype)
-        return self.model(ids, context, caches)
+        rotation = self.rotary.at(of_heads(context.position_ids), dtype)
+        return self.model(ids, context._replace(rotation=rotation), caches)
 
     def _scores(self, hidden_state: Tensor) -> Tensor:
         if self.lm_head is not None:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_layers.attention.context import CacheOrContext, context_of
+from transformer_layers.attention.context import CacheOrContext, allowed_keys, context_of
 from transformer_layers.attention.heads import merge_heads, split_heads
 from transformer_layers.attention.kernel import fused_attention
 from transformer_layers.attention.masks import causal_mask
@@ -48,7 +48,7 @@ class BlockwiseAttention(nn.Module):
         if context.cache is not None:
             key, value = context.cache.append(key, value)
         if context.mask is not None or context.padding is not None:
-            output = fused_attention(query, key, value, context.allowed())
+            output = fused_attention(query, key, value, allowed_keys(context))
         elif x.shape[-2] == 1:
             output = nn.functional.scaled_dot_product_attention(query, key, value)
         else:
