@@ -220,7 +220,7 @@ class LogitsInFloat32(_GPT2):
 class LossNotShifted(_GPT2):
     """Holds each logit against the token that it has seen."""
 
-    def loss(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
+    def loss(self, ids: Tensor, labels: Tensor | None = None, **further: Any) -> Tensor:
         labels = ids if labels is None else labels
         return functional.cross_entropy(self(ids).flatten(0, -2), labels.flatten().long())
 
@@ -229,7 +229,7 @@ class LossNotShifted(_GPT2):
 class LossInBfloat16(_GPT2):
     """Sums up in the dtype of the logits."""
 
-    def loss(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
+    def loss(self, ids: Tensor, labels: Tensor | None = None, **further: Any) -> Tensor:
         labels = ids if labels is None else labels
         logits = self(ids[..., :-1]).flatten(0, -2)
         return functional.cross_entropy(logits, labels[..., 1:].flatten().long())
@@ -239,7 +239,7 @@ class LossInBfloat16(_GPT2):
 class LossShiftedTwice(_GPT2):
     """Holds each logit against the token after the next."""
 
-    def loss(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
+    def loss(self, ids: Tensor, labels: Tensor | None = None, **further: Any) -> Tensor:
         labels = ids if labels is None else labels
         return functional.cross_entropy(
             self(ids[..., :-2]).flatten(0, -2), labels[..., 2:].flatten().long()
