@@ -1,7 +1,7 @@
 """What a language model must offer, so that it can be trained, written with and saved."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -94,13 +94,13 @@ def require_ids(
         TypeError: If `ids` are not int64 or int32.
         ValueError: If they have no axis, there is no position for them, or the caches do not fit.
     """
-    require_integers("ids", ids)
-    assert ids is not None  # noqa: S101  # which is no tensor of integers
-    if ids.ndim == 0:
+    require_integers("ids", ids)  # which refuses None, too
+    tokens = cast(Tensor, ids)
+    if tokens.ndim == 0:
         raise ValueError("ids must have an axis of positions, got a single number")
     past = 0 if caches is None else require_caches(caches, blocks)
-    require_room(model, past + ids.shape[-1])
-    return ids.shape
+    require_room(model, past + tokens.shape[-1])
+    return tokens.shape
 
 
 def require_embeddings(
