@@ -1,7 +1,8 @@
 """Chats to fine-tune on: labels on the answers alone, several chats in a row."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,7 +15,8 @@ Chat = Sequence[Mapping[str, Any]]
 _NOT_SCORED = -100  # what the loss leaves out
 
 
-class ChatBatch(NamedTuple):
+@dataclass(frozen=True)
+class ChatBatch:
     """Rows of chats, side by side, which do not see each other.
 
     Attributes:

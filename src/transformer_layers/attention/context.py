@@ -71,7 +71,7 @@ def allowed_keys(
     return context.masks[window]
 
 
-def of_heads(position_ids: Int[Tensor, "*batch seq"]) -> Int[Tensor, "*batch seq"]:
+def of_heads(position_ids: Int[Tensor, "*batch seq"]) -> Int[Tensor, "*batch_and_one seq"]:
     """Position ids with an axis for heads, where each sequence has its own."""
     return position_ids[:, None] if position_ids.ndim == 2 else position_ids
 
