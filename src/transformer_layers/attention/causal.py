@@ -59,7 +59,7 @@ def causal_attention(
     if context.cache is not None:
         key, value = context.cache.append(key, value)
     mask = allowed_keys(context, window)
-    is_causal = mask is None and context.past == 0
+    is_causal = mask is None and not context.past  # torch takes a bool alone, if compiled
     group = query.shape[-3] // key.shape[-3]
     if group > 1:
         key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))

@@ -150,7 +150,7 @@ def require_mask(mask: Tensor, batch: tuple[int, ...], seq: int, length: int) ->
     if mask.dtype != torch.bool:
         raise TypeError(f"mask must be boolean, True = may attend, got {mask.dtype}")
     shapes = [(*batch, length), (*batch, seq, length)] if len(batch) == 1 else []
-    if tuple(mask.shape) not in shapes:
+    if not any(_is(mask.shape, shape) for shape in shapes):
         wanted = " or ".join(map(str, shapes)) or "one of tokens of shape (batch, seq)"
         raise ValueError(
             f"mask must be of shape {wanted}, got {tuple(mask.shape)} for tokens of shape "
@@ -176,7 +176,7 @@ def require_position_ids(
     if positions.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"positions must be int64 or int32, got {positions.dtype}")
     shapes = [(seq,), (*batch, seq)] if len(batch) == 1 else [(seq,)]
-    if tuple(positions.shape) not in shapes:
+    if not any(_is(positions.shape, shape) for shape in shapes):
         raise ValueError(
             f"positions must be of shape {' or '.join(map(str, shapes))}, got "
             f"{tuple(positions.shape)}"
@@ -187,3 +187,10 @@ def require_position_ids(
     if least < 0 or (max_seq is not None and most >= max_seq):
         last = "or more" if max_seq is None else f"to {max_seq - 1}"
         raise ValueError(f"positions must be 0 {last}, got values from {least} to {most}")
+
+
+def _is(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    # Number by number: as tuples they differ in a compiled pass whose sizes change.
+    return len(shape) == len(wanted) and all(
+        size == other for size, other in zip(shape, wanted, strict=True)
+    )
