@@ -54,8 +54,10 @@ from transformer_layers.positions.rotary import (
     neighbours_of_halves,
 )
 from transformer_layers.positions.scaling import (
+    DynamicNTKScaling,
     LinearScaling,
     Llama3Scaling,
+    LongRoPEScaling,
     NTKScaling,
     YaRNScaling,
 )
@@ -82,6 +84,7 @@ __all__ = [
     "Conv1D",
     "DecoderCache",
     "Dropout",
+    "DynamicNTKScaling",
     "FeedForward",
     "GPT2Block",
     "GPT2Config",
@@ -99,6 +102,7 @@ __all__ = [
     "LlamaConfig",
     "LlamaForInference",
     "LlamaRMSNorm",
+    "LongRoPEScaling",
     "MultiHeadAttention",
     "NTKScaling",
     "PackedGatedFeedForward",

@@ -9,25 +9,35 @@ from transformer_layers.checkpoints.config_entries import (
     size_entry,
 )
 from transformer_layers.checkpoints.json_file import shown
-from transformer_layers.positions.scaling import LinearScaling, Llama3Scaling, YaRNScaling
+from transformer_layers.positions.scaling import (
+    DynamicNTKScaling,
+    LinearScaling,
+    Llama3Scaling,
+    LongRoPEScaling,
+    YaRNScaling,
+)
 
-RopeScaling = LinearScaling | Llama3Scaling | YaRNScaling
+RopeScaling = LinearScaling | DynamicNTKScaling | Llama3Scaling | LongRoPEScaling | YaRNScaling
 
 _SCALINGS: dict[str, type[RopeScaling]] = {
     "linear": LinearScaling,
+    "dynamic": DynamicNTKScaling,
     "llama3": Llama3Scaling,
+    "longrope": LongRoPEScaling,
     "yarn": YaRNScaling,
 }
 _FORMS = ("rope_parameters", "rope_scaling")
 _LENGTH = "original_max_position_embeddings"
 _SHARE = "partial_rotary_factor"
-_WITH_LENGTH = ("llama3", "yarn")
+_WITH_LENGTH = ("llama3", "longrope", "yarn")
+_FORMER = {"su": "longrope"}  # the name in Phi-3's first files
+_LISTS = ("short_factor", "long_factor")
 # What changes nothing, and what there is for any kind of scaling: one of another kind changes
 # nothing, as in transformers.
 _INERT = ("type", "finetuned")
 _KNOWN = {"rope_theta", "rope_type", _SHARE, *_INERT}
 _KNOWN |= {field.name for scaling in _SCALINGS.values() for field in dataclasses.fields(scaling)}
-_KNOWN |= {"short_factor", "long_factor", "mrope_section"}
+_KNOWN |= {"mrope_section"}
 
 
 def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeScaling | None, float]:
@@ -61,8 +71,15 @@ def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeSca
         return theta, None, share
     scaling = _SCALINGS[kind]
     fields = {field.name: field for field in dataclasses.fields(scaling)}
-    if _LENGTH in fields:
-        given.setdefault(_LENGTH, entries.get("max_position_embeddings"))
+    length = entries.get("max_position_embeddings")
+    if kind == "dynamic":
+        given[_LENGTH] = length  # as in transformers, whatever else is said
+    elif _LENGTH in fields and kind != "longrope":
+        given.setdefault(_LENGTH, length)
+    original = given.get(_LENGTH)
+    if kind == "longrope" and given.get("factor") is None and None not in (length, original):
+        longest = size_entry("max_position_embeddings", length)
+        given["factor"] = longest / size_entry(_LENGTH, original)
     missing = [
         name
         for name, field in fields.items()
@@ -90,6 +107,8 @@ def scaling_entries(scaling: RopeScaling | None) -> dict[str, Any] | None:
     given = {
         name: value for name, value in dataclasses.asdict(scaling).items() if value is not None
     }
+    if kind == "dynamic":
+        del given[_LENGTH]  # which is max_position_embeddings
     return {"rope_type": kind, **given}
 
 
@@ -105,6 +124,7 @@ def _form(name: str, entries: dict[str, Any], model: str) -> dict[str, Any]:
             "all layers"
         )
     kind = _agreed({f"rope_type in {name}": found.get("rope_type"), "type": found.get("type")})
+    kind = _FORMER.get(kind, kind) if isinstance(kind, str) else kind
     if kind not in (None, "default") and (not isinstance(kind, str) or kind not in _SCALINGS):
         raise ValueError(
             f"rope_type is {shown(kind)}, and {model} computes it for default, "
@@ -159,4 +179,8 @@ def _value(name: str, value: object) -> Any:
         return flag_entry(name, value)
     if name == "original_max_position_embeddings":
         return size_entry(name, value)
+    if name in _LISTS:
+        if not isinstance(value, list):
+            raise ValueError(f"{name} must be a list of numbers, got {shown(value)}")
+        return tuple(number_entry(name, each) for each in value)
     return number_entry(name, value)

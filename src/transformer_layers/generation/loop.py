@@ -268,7 +268,17 @@ def stream(  # noqa: D417  # the same
     caches = model.new_caches(batch.shape[0], total, padding)
     twin = in_evaluation(model)
 
+    # A model whose keys serve up to some length reads a text that outgrows it once more.
+    until: int | None = getattr(model, "keys_serve_until", None)
+    parts: list[Tensor] = []
+
     def read(new: Tensor) -> Tensor:
+        if until is not None:
+            parts.append(new)
+            if _outgrown(caches[0].length, new.shape[1], padding, until):
+                new = torch.cat(parts, dim=1)
+                for cache in caches:
+                    cache.length = 0
         return twin.logits(twin.last_hidden_state(new, caches)[:, -1])
 
     def choose(logits: Tensor, text: Tensor) -> Tensor:
@@ -320,6 +330,12 @@ def new_tokens(
         if (stops or stop) and ended.all():
             return
         new = tokens[:, None]
+
+
+def _outgrown(past: int, new: int, padding: Int[Tensor, " batch"] | None, until: int) -> bool:
+    """Whether a text that had tokens, and up to so many, has more now."""
+    before = torch.tensor([past]) if padding is None else past - padding
+    return bool(((before > 0) & (before <= until) & (before + new > until)).any())
 
 
 def _without_padding(

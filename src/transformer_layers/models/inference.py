@@ -132,6 +132,11 @@ class ModelForInference(nn.Module, ABC):
         """Longest sequence, in tokens."""
         return self.body.max_seq
 
+    @property
+    def keys_serve_until(self) -> int | None:
+        """As :attr:`Llama.keys_serve_until` has it; None for other models."""
+        return getattr(self.body, "keys_serve_until", None)
+
     @_reads_as(LanguageModel.forward)
     def forward(  # noqa: D102, it reads as another
         self,

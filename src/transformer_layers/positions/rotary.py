@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor, nn
 
-from transformer_layers.positions.scaling import Scaling
+from transformer_layers.positions.scaling import Scaling, ScalingByLength
 from transformer_layers.precision import at_least_float32
 from transformer_layers.validation import (
     LOW_PRECISION,
@@ -137,27 +137,41 @@ class RotaryPositions(nn.Module):
         self.layout: Layout = layout
         self.scaling = scaling
         self.angles = angles
+        self.frequencies()  # refuses a scaling for another number of pairs
 
-    def frequencies(self, device: torch.device | str | None = None) -> Float[Tensor, " pairs"]:
+    def frequencies(
+        self,
+        device: torch.device | str | None = None,
+        length: Real[Tensor, "*batch"] | None = None,
+    ) -> Float[Tensor, "*batch pairs"]:
         """The angle by which each pair turns from one position to the next, in radians.
 
         Args:
             device: Where the result is to be.
+            length: How many tokens each text has, for a scaling that depends on it; those of the
+                texts of training, or fewer, if not given.
 
         Returns:
-            Shape `(d_rotary / 2,)`, the fastest first, in float64 where the device has it, or in
-            float32 if angles are to be.
+            Shape `(..., d_rotary / 2)` for lengths of shape `(...)`, the fastest first, in float64
+            where the device has it, or in float32 if angles are to be.
         """
         # Metal has no float64.
         dtype = torch.float32 if torch.device(device or "cpu").type == "mps" else self.angles
         even = torch.arange(0, self.d_rotary, 2, dtype=dtype, device=device)
         plain = 1.0 / self.base ** (even / self.d_rotary)
-        return plain if self.scaling is None else self.scaling.frequencies(plain, self.base)
+        if self.scaling is None:
+            return plain
+        if length is not None and isinstance(self.scaling, ScalingByLength):
+            return self.scaling.frequencies_for(length, plain, self.base)
+        return self.scaling.frequencies(plain, self.base)
 
     def at(
         self, positions: Real[Tensor, "*batch seq"], dtype: torch.dtype | None = None
     ) -> Callable[[Tensor], Tensor]:
         """The rotation by position ids, made once for all queries and keys that stand there.
+
+        Where the scaling depends on the length of a text, that is the greatest position id of each
+        row and one.
 
         Args:
             positions: Shape `(seq,)`, or one that broadcasts to the leading axes of what is turned.
@@ -177,8 +191,10 @@ class RotaryPositions(nn.Module):
             )
         dtype = torch.get_default_dtype() if dtype is None else dtype
         wide = torch.promote_types(dtype, torch.float32)
-        frequencies = self.frequencies(positions.device)
-        angles = positions[..., None].to(frequencies.dtype) * frequencies
+        by_length = isinstance(self.scaling, ScalingByLength) and positions.shape[-1] > 0
+        length = positions.amax(-1) + 1 if by_length else None
+        frequencies = self.frequencies(positions.device, length)
+        angles = positions[..., None].to(frequencies.dtype) * frequencies[..., None, :]
         factor = 1.0 if self.scaling is None else self.scaling.table_factor
         cos, sin = (angles.cos() * factor).to(wide), (angles.sin() * factor).to(wide)
         return functools.partial(rotated, cos=cos, sin=sin, layout=self.layout)

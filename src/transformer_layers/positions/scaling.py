@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from transformer_layers.validation import require_positive, require_size
@@ -27,6 +27,16 @@ class Scaling(Protocol):
     @property
     def table_factor(self) -> float:
         """What sines and cosines are multiplied by."""
+
+
+@runtime_checkable
+class ScalingByLength(Scaling, Protocol):
+    """What a scaling offers whose frequencies depend on how long a text is."""
+
+    def frequencies_for(
+        self, length: Real[Tensor, "*batch"], frequencies: Float[Tensor, " pairs"], base: float
+    ) -> Float[Tensor, "*batch pairs"]:
+        """The frequencies for texts of given lengths, in tokens, a row for each."""
 
 
 @dataclass(frozen=True)
@@ -258,6 +268,164 @@ class Llama3Scaling:
         if max_position_embeddings > original:
             return max_position_embeddings
         return _longest(max_position_embeddings, self.factor, original)
+
+
+@dataclass(frozen=True)
+class DynamicNTKScaling:
+    r"""A larger base the longer a text is ("dynamic NTK").
+
+    Section 3.3 of https://arxiv.org/abs/2309.00071, in the form of `transformers`.
+
+    Up to the length :math:`L` of training nothing changes. A text of :math:`l` tokens beyond it has
+    the base
+
+    .. math:: b' = b \left(\frac{s l}{L} - (s - 1)\right)^{d / (d - 2)}
+
+    Keys in a cache stay as they were turned when the text was shorter, there as here. So a text
+    that is written step by step has other logits than one that is read at once.
+
+    Attributes:
+        factor: What the growth of the length is multiplied by, :math:`s`.
+        original_max_position_embeddings: Length of the sequences of training, :math:`L`; a
+            published config calls it `max_position_embeddings`.
+
+    Raises:
+        TypeError: If the length is not an int.
+        ValueError: If a number is not greater than 0.
+    """
+
+    factor: float
+    original_max_position_embeddings: int
+
+    table_factor = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuses numbers of which no frequencies can be made."""
+        require_size("original_max_position_embeddings", self.original_max_position_embeddings)
+        require_positive("factor", self.factor)
+
+    def frequencies(
+        self, frequencies: Float[Tensor, " pairs"], base: float
+    ) -> Float[Tensor, " pairs"]:
+        """Those of texts that are no longer than those of training: they stay as they are."""
+        return frequencies
+
+    def frequencies_for(
+        self, length: Real[Tensor, "*batch"], frequencies: Float[Tensor, " pairs"], base: float
+    ) -> Float[Tensor, "*batch pairs"]:
+        """The frequencies of a larger base for each text that is longer than those of training."""
+        pairs, original = frequencies.shape[-1], self.original_max_position_embeddings
+        longest = length.clamp(min=original).to(frequencies.dtype)[..., None]
+        growth = self.factor * longest / original - (self.factor - 1)
+        larger = base * growth ** (pairs / max(pairs - 1, 1))
+        place = torch.arange(pairs, dtype=frequencies.dtype, device=frequencies.device)
+        return 1.0 / larger ** (place / pairs)
+
+    def longest(self, max_position_embeddings: int) -> int:
+        """How long sequences are at most, in tokens.
+
+        Args:
+            max_position_embeddings: The length that a config has, of training without the scaling.
+
+        Returns:
+            The factor times as many, or this length if it is greater.
+        """
+        return _longest(max_position_embeddings, self.factor, max_position_embeddings)
+
+
+@dataclass(frozen=True)
+class LongRoPEScaling:
+    r"""Divides each frequency by a number of its own, found by a search: LongRoPE.
+
+    https://arxiv.org/abs/2402.13753, equation 4. There are two lists of divisors: one for texts as
+    long as those of training, and one for texts that are longer. Sines and cosines are multiplied
+    by :math:`\sqrt{1 + \ln s / \ln L}` in both, for a factor :math:`s` above 1.
+
+    The tokens of a text that grows beyond the length :math:`L` are all turned otherwise from then
+    on. So nothing that a cache holds serves any longer: `generate` reads the whole text again.
+
+    Attributes:
+        short_factor: What each frequency is divided by in texts of up to :math:`L` tokens, the
+            fastest first.
+        long_factor: The same in longer ones.
+        original_max_position_embeddings: Length of the sequences of training, :math:`L`.
+        factor: How many times longer sequences become, :math:`s`.
+        attention_factor: What sines and cosines are multiplied by, if it is not to be computed.
+
+    Raises:
+        TypeError: If the length is not an int.
+        ValueError: If a number is not greater than 0, or the lists are not of one length.
+    """
+
+    short_factor: tuple[float, ...]
+    long_factor: tuple[float, ...]
+    original_max_position_embeddings: int
+    factor: float
+    attention_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses numbers of which no frequencies can be made."""
+        require_size("original_max_position_embeddings", self.original_max_position_embeddings)
+        require_positive("factor", self.factor)
+        if self.attention_factor is not None:
+            require_positive("attention_factor", self.attention_factor)
+        for name in ("short_factor", "long_factor"):
+            for divisor in getattr(self, name):
+                require_positive(name, divisor)
+        if len(self.short_factor) != len(self.long_factor):
+            raise ValueError(
+                "short_factor and long_factor must have a number for each pair of features, got "
+                f"{len(self.short_factor)} and {len(self.long_factor)}"
+            )
+
+    @property
+    def table_factor(self) -> float:
+        """What sines and cosines are multiplied by."""
+        if self.attention_factor is not None:
+            return self.attention_factor
+        if self.factor <= 1:
+            return 1.0
+        return math.sqrt(
+            1 + math.log(self.factor) / math.log(self.original_max_position_embeddings)
+        )
+
+    def frequencies(
+        self, frequencies: Float[Tensor, " pairs"], base: float
+    ) -> Float[Tensor, " pairs"]:
+        """Those of texts that are no longer than those of training."""
+        return self._divided(self.short_factor, frequencies, base)
+
+    def frequencies_for(
+        self, length: Real[Tensor, "*batch"], frequencies: Float[Tensor, " pairs"], base: float
+    ) -> Float[Tensor, "*batch pairs"]:
+        """Each frequency divided by its number in the list that is for a text's length."""
+        long = self._divided(self.long_factor, frequencies, base)
+        beyond = length[..., None] > self.original_max_position_embeddings
+        return torch.where(beyond, long, self.frequencies(frequencies, base))
+
+    def longest(self, max_position_embeddings: int) -> int:
+        """How long sequences are at most, in tokens.
+
+        Args:
+            max_position_embeddings: The length that a config has.
+
+        Returns:
+            The factor times the original length, or this length if it is greater.
+        """
+        original = self.original_max_position_embeddings
+        return _longest(max_position_embeddings, self.factor, original)
+
+    def _divided(self, divisors: tuple[float, ...], frequencies: Tensor, base: float) -> Tensor:
+        pairs = frequencies.shape[-1]
+        if len(divisors) != pairs:
+            raise ValueError(
+                f"short_factor and long_factor must have a number for each of {pairs} pairs of "
+                f"features that turn, got {len(divisors)}"
+            )
+        dtype, device = frequencies.dtype, frequencies.device
+        place = torch.arange(pairs, dtype=dtype, device=device)
+        # Not frequencies / divisor, for the last digit of others where angles are float32.
+        return 1.0 / (torch.tensor(divisors, dtype=dtype, device=device) * base ** (place / pairs))
 
 
 def _longest(length: int, factor: float, original: int) -> int:

@@ -8,8 +8,10 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from tests.transformer_layers.comparisons import assert_same
 from tests.transformer_layers.models.llama.families import in_float64
 from transformer_layers import (
+    DynamicNTKScaling,
     LinearScaling,
     Llama3Scaling,
+    LongRoPEScaling,
     NTKScaling,
     RotaryPositions,
     YaRNScaling,
@@ -42,6 +44,48 @@ def test_frequencies_and_factor_equal_those_of_transformers(scaling, d_k, base):
     assert scaling.table_factor == pytest.approx(factor, rel=1e-12)
 
 
+LENGTHS = torch.tensor([[1, 15, 16], [17, 18, 100]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "scaling"),
+    [
+        ("dynamic", DynamicNTKScaling(4.0, 16)),
+        ("longrope", LongRoPEScaling((1.0, 1.5, 2.0), (1.0, 3.0, 9.0), 16, 4.0)),
+        ("longrope", LongRoPEScaling((1.0, 1.5, 2.0), (2.0, 3.0, 9.0), 16, 1.0)),
+        ("longrope", LongRoPEScaling((1.5,) * 3, (4.0,) * 3, 16, 4.0, attention_factor=1.25)),
+    ],
+)
+def test_frequencies_for_each_length_equal_those_of_transformers(kind, scaling):
+    given = {name: value for name, value in vars(scaling).items() if value is not None}
+    given = {name: list(x) if isinstance(x, tuple) else x for name, x in given.items()}
+    config = LlamaConfig(
+        head_dim=6,
+        max_position_embeddings=16,
+        rope_parameters={"rope_type": kind, "rope_theta": 100.0, **given},
+    )
+    rotary = RotaryPositions(6, 100.0, scaling=scaling, angles=torch.float32)
+    found = rotary.frequencies(length=LENGTHS).flatten(0, 1)
+    for length, row in zip(LENGTHS.flatten(), found, strict=True):
+        wanted, factor = ROPE_INIT_FUNCTIONS[kind](config, "cpu", seq_len=length)
+        torch.testing.assert_close(row, wanted, rtol=2e-7, atol=0)
+        assert scaling.table_factor == pytest.approx(factor, rel=1e-12)
+    assert rotary.frequencies().equal(rotary.frequencies(length=torch.tensor(16)))
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [DynamicNTKScaling(2.0, 4), LongRoPEScaling((1.0, 2.0), (3.0, 4.0), 4, 2.0)],
+)
+def test_a_row_is_turned_as_it_is_alone(scaling):
+    rotary, x = RotaryPositions(4, scaling=scaling), torch.randn(2, 3, 7, 4)
+    places = torch.stack([torch.arange(7), torch.arange(7).clamp(max=3)])[:, None]
+    turned = rotary(x, places)
+    for row in range(2):
+        assert turned[row].equal(rotary(x[row], places[row]))
+    assert rotary(x[:, :, :0]).shape == (2, 3, 0, 4)
+
+
 def test_the_ntk_aware_base_is_that_of_the_longest_sequence_of_dynamic_ntk():
     factor, length = 4.0, 64
     config = LlamaConfig(
@@ -70,6 +114,8 @@ def test_yarn_multiplies_scores_by_the_square_of_its_factor():
 
 def test_how_long_sequences_become_is_at_least_the_factor_times_those_of_training():
     assert [each(4.0).longest(16) for each in (LinearScaling, NTKScaling)] == [64, 64]
+    assert DynamicNTKScaling(4.0, 16).longest(16) == 64
+    assert LongRoPEScaling((1.0,), (2.0,), 4096, 32.0).longest(131_072) == 131_072
     assert YaRNScaling(4.0, 32_768).longest(40_960) == 131_072
     assert YaRNScaling(4.0, 32_768).longest(262_144) == 262_144
     assert Llama3Scaling().longest(8192) == 65_536
@@ -77,7 +123,12 @@ def test_how_long_sequences_become_is_at_least_the_factor_times_those_of_trainin
 
 
 def test_one_pair_is_scaled_without_a_division_by_zero():
-    for scaling in (NTKScaling(2.0), YaRNScaling(2.0, 16), Llama3Scaling()):
+    for scaling in (
+        NTKScaling(2.0),
+        DynamicNTKScaling(2.0, 16),
+        YaRNScaling(2.0, 16),
+        Llama3Scaling(),
+    ):
         assert RotaryPositions(2, scaling=scaling).frequencies().isfinite().all()
 
 
@@ -88,6 +139,16 @@ def test_one_pair_is_scaled_without_a_division_by_zero():
         (lambda: NTKScaling(-1.0), "factor must be greater than 0, got -1.0"),
         (lambda: YaRNScaling(2.0, 0), "original_max_position_embeddings must be at least 1"),
         (lambda: YaRNScaling(2.0, 16, attention_factor=0.0), "attention_factor must be greater"),
+        (lambda: DynamicNTKScaling(2.0, 0), "original_max_position_embeddings must be at least 1"),
+        (
+            lambda: LongRoPEScaling((1.0,), (1.0, 2.0), 16, 2.0),
+            "must have a number for each pair of features, got 1 and 2",
+        ),
+        (lambda: LongRoPEScaling((0.0,), (1.0,), 16, 2.0), "short_factor must be greater than 0"),
+        (
+            lambda: RotaryPositions(4, scaling=LongRoPEScaling((1.0,), (1.0,), 16, 2.0)),
+            "must have a number for each of 2 pairs of features that turn, got 1",
+        ),
         (lambda: Llama3Scaling(8.0, 4.0, 4.0), "high_freq_factor must be greater than"),
     ],
 )

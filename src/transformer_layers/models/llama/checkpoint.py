@@ -20,6 +20,7 @@ from transformer_layers.checkpoints.json_file import shown
 from transformer_layers.checkpoints.rotary_entries import rotary_settings, scaling_entries
 from transformer_layers.models.llama.block import block_of
 from transformer_layers.models.llama.config import FAMILIES, LlamaConfig
+from transformer_layers.positions.scaling import LongRoPEScaling
 
 HEAD = "lm_head.weight"
 EMBEDDING = "model.embed_tokens.weight"
@@ -113,6 +114,9 @@ def config_text(config: LlamaConfig, dtype: torch.dtype) -> str:
         **{size: getattr(config, size) for size in _SIZES},
         **{option: getattr(config, option) for option in sorted(options)},
     }
+    if isinstance(config.rope_scaling, LongRoPEScaling):
+        length = config.rope_scaling.original_max_position_embeddings
+        entries["original_max_position_embeddings"] = length  # Phi-3 reads it here
     if "max_window_layers" in options:
         entries["use_sliding_window"] = config.sliding_window is not None
     return json.dumps(entries, indent=2, sort_keys=True) + "\n"

@@ -6,6 +6,7 @@ from typing import Any
 
 from transformer_layers.attention.inputs import require_heads
 from transformer_layers.checkpoints.rotary_entries import RopeScaling
+from transformer_layers.positions.scaling import DynamicNTKScaling, LongRoPEScaling
 from transformer_layers.validation import require_positive, require_size
 
 
@@ -154,11 +155,22 @@ class LlamaConfig:
             value = getattr(self, name)
             if value != none and name not in FAMILIES[self.model_type].options:
                 raise ValueError(f"a {self.model_type} has no {name}, got {value!r}")
-
-        if self.model_type == "phi3" and self.rope_scaling is not None:
+        scaling = self.rope_scaling
+        if self.model_type == "phi3" and not isinstance(scaling, LongRoPEScaling | None):
+            raise ValueError(f"a phi3 has no rope_scaling but LongRoPEScaling, got {scaling}")
+        if isinstance(scaling, LongRoPEScaling) and len(scaling.long_factor) != self.d_rotary // 2:
             raise ValueError(
-                "a phi3 has no rope_scaling but longrope, which is not computed, got "
-                f"{self.rope_scaling}"
+                f"short_factor and long_factor must have a number for each of {self.d_rotary // 2} "
+                f"pairs of features that turn, got {len(scaling.long_factor)}"
+            )
+        length = self.max_position_embeddings
+        if (
+            isinstance(scaling, DynamicNTKScaling)
+            and scaling.original_max_position_embeddings != length
+        ):
+            raise ValueError(
+                "a dynamic scaling must begin at max_position_embeddings, got "
+                f"{scaling.original_max_position_embeddings} and {length}"
             )
 
     @property

@@ -11,6 +11,7 @@ from transformer_layers.models.llama.block import stack_of
 from transformer_layers.models.llama.checkpoint import CODEC
 from transformer_layers.models.llama.config import LlamaConfig
 from transformer_layers.positions.rotary import RotaryPositions
+from transformer_layers.positions.scaling import LongRoPEScaling
 
 
 class Llama(LanguageModel):
@@ -86,6 +87,18 @@ class Llama(LanguageModel):
         """Longest sequence, in tokens."""
         return self.config.max_seq
 
+    @property
+    def keys_serve_until(self) -> int | None:
+        """How long a text can get before nothing serves that caches hold; None if they always do.
+
+        It is the length of training of :class:`LongRoPEScaling`, which turns all keys of a longer
+        text otherwise.
+        """
+        scaling = self.rotary.scaling
+        if isinstance(scaling, LongRoPEScaling):
+            return scaling.original_max_position_embeddings
+        return None
+
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draws all weights anew, as at construction; for a model that was made on the meta device.
@@ -110,6 +123,8 @@ class Llama(LanguageModel):
         return self.model.layers
 
     def _hidden_state(self, ids: Tensor, context: Context, caches: Caches) -> Tensor:
+        if self.keys_serve_until is not None and context.past:
+            _require_keys_that_serve(context.position_ids, self.keys_serve_until)
         dtype = self._embedding.weight.dtype
         rotation = self.rotary.at(of_heads(context.position_ids), dtype)
         return self.model(ids, context._replace(rotation=rotation), caches)
@@ -121,3 +136,16 @@ class Llama(LanguageModel):
 
     def _cache_sizes(self) -> tuple[int, int]:
         return self.config.kv_heads, self.config.d_k
+
+
+def _require_keys_that_serve(position_ids: Tensor, until: int) -> None:
+    """Refuses to go on with the keys of a text that grows beyond the length they serve for."""
+    if torch.compiler.is_compiling() or position_ids.is_meta or position_ids.numel() == 0:
+        return  # there are no values to look at
+    before, after = position_ids.amin(-1), position_ids.amax(-1) + 1
+    outgrown = (before > 0) & (before <= until) & (after > until)
+    if outgrown.any():
+        raise ValueError(
+            f"the caches hold keys for texts of up to {until} tokens, and a text would have "
+            f"{int(after.max())}, all of whose keys are turned otherwise: read the whole text again"
+        )

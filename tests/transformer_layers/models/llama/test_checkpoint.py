@@ -59,6 +59,8 @@ def test_settings_of_rotary_positions_have_three_forms(tmp_path, entries):
 
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0}
+_LENGTH = "original_max_position_embeddings"
+LISTS = {"rope_type": "longrope", "short_factor": [1.0, 2.0], "long_factor": [3.0, 4.0]}
 
 
 def test_of_two_forms_the_one_that_is_not_empty_counts(tmp_path):
@@ -100,8 +102,8 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
             "'default'}: one of the two must go, and the other one must have all that is to count",
         ),
         (
-            {"rope_parameters": DEFAULT, "rope_scaling": {"type": "dynamic", "factor": 4.0}},
-            "rope_type is 'dynamic', and Llama computes it for default, linear, llama3, yarn only",
+            {"rope_parameters": DEFAULT, "rope_scaling": {"type": "ntk", "factor": 4.0}},
+            "rope_type is 'ntk', and Llama computes it for default, linear, dynamic, llama3, ",
         ),
         (
             {"rope_parameters": DEFAULT, "rope_theta": 500.0},
@@ -164,8 +166,13 @@ def test_two_forms_that_say_the_same_are_one(tmp_path, empty):
         ({"model_type": "gemma"}, "model_type must be one of llama, .* got 'gemma'"),
         ({"hidden_act": "gelu"}, "hidden_act is 'gelu', which changes what the model computes"),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
-        ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "rope_type is 'dynamic'"),
-        ({"rope_scaling": {"rope_type": "longrope"}}, "rope_type is 'longrope'"),
+        ({"rope_scaling": {"rope_type": "ntk", "factor": 2.0}}, "rope_type is 'ntk'"),
+        ({"rope_scaling": {"rope_type": "longrope"}}, "must have short_factor for a longrope"),
+        ({"rope_scaling": LISTS}, "must have original_max_position_embeddings for a longrope"),
+        (
+            {"rope_scaling": LISTS | {_LENGTH: 8, "factor": 2.0, "short_factor": 1.0}},
+            "short_factor must be a list of numbers",
+        ),
         ({"rope_scaling": {"rope_type": "linear"}}, "must have factor for a linear scaling"),
         ({"rope_scaling": {"type": "linear", "factor": "2"}}, "factor must be a finite number"),
         ({"rope_scaling": {"type": "linear", "factor": 0}}, "factor must be greater than 0"),
