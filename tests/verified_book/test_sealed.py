@@ -26,17 +26,19 @@ def test_what_was_written_is_read(file: Path):
 
 def test_one_bit_is_noticed_wherever_it_is(file: Path):
     unharmed = 0
-    for data in flipped(file.read_bytes(), most=1000):
+    for data in flipped(file.read_bytes(), most=100):
         file.write_bytes(data)
         try:
             assert read_sealed(file) == VALUE
             unharmed += 1
         except ValueError:
             pass
-    assert unharmed < 50  # a space that became a tab
+    assert unharmed < 5  # a space that became a tab
 
 
-@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize(
+    "kind", ["a folder", "a pipe", "nothing", "half", "brackets", "another form"]
+)
 def test_damage_is_an_error_that_names_the_file(file: Path, kind: str):
     DAMAGES[kind](file)
     with pytest.raises((OSError, ValueError)) as caught:

@@ -46,8 +46,16 @@ def test_what_a_build_has_left_stays(app: Any, caplog: pytest.LogCaptureFixture)
     assert caplog.messages == []
 
 
-@pytest.mark.parametrize("name", sorted(WHOLE))
-@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (ENVIRONMENT, "half"),
+        (ENVIRONMENT, "a pipe"),
+        ("index.doctree", "binary"),
+        ("index.doctree", "a folder"),
+        ("sub/page.doctree", "a link to itself"),
+    ],
+)
 def test_what_is_damaged_goes(app: Any, name: str, kind: str, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO)
     file = Path(app.doctreedir, name)
@@ -62,12 +70,12 @@ def test_what_is_damaged_goes(app: Any, name: str, kind: str, caplog: pytest.Log
 @pytest.mark.parametrize("name", sorted(WHOLE))
 def test_one_bit_is_noticed(app: Any, name: str):
     file = Path(app.doctreedir, name)
-    for data in flipped(file.read_bytes(), most=60):
+    for data in flipped(file.read_bytes(), most=5):
         file.write_bytes(data)
         assert left(app) == WHOLE - {name}
 
 
-@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize("kind", ["a folder", "a link to nothing", "half", "another form"])
 def test_without_its_seal_nothing_is_trusted(app: Any, kind: str):
     DAMAGES[kind](Path(app.doctreedir, seals.SEAL))
     assert ENVIRONMENT not in left(app)

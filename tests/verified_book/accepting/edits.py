@@ -13,13 +13,6 @@ from verified_book.accepting.spans import Refusal, Span, split
 from verified_book.matching import escape
 from verified_book.records import Edit, Failure
 
-OUTPUTS = [  # of which any language must be able to hold each
-    *["---\nrule", "---", ":x: y", "+++", "::", ":::::\n:::", "..", ".. code-cell::\n\n   1"],
-    *["    indented", "  a\nb", "a\n    b\n  c", "a\n\n\nb", "a\n \nb   ", "tab→ and more   \nend"],
-    *["```python\ncode\n```", "`````", "  ```", "{expect-output}", "exact", "Title\n====="],
-    *["% no comment", "<!-- a -->", "[link]: x", "*a `b |c|", "\\", "ünïcödé 😀 ё", "a ... b"],
-    *["| a |\n|---|", "+---+\n| a |\n+---+", "=== ===\na   b\n=== ==="],
-]
 FRONT_MATTER = "---\nfile_format: mystnb\nkernelspec: {name: python3}\n---\n"
 CONFIG = MdParserConfig(enable_extensions={"colon_fence"})
 RST = Rst()

@@ -13,7 +13,7 @@ from tests.verified_book.books import Build, run
 pytestmark = pytest.mark.xdist_group("accepting-builds")
 
 CONFIG = """\
-extensions = ["verified_book", "sphinx.ext.autodoc", "sphinx_design", "sphinx_exercise"]
+extensions = ["verified_book", "sphinx.ext.autodoc", "sphinx_design"]
 nb_execution_mode = "cache"
 nb_execution_allow_errors = True
 myst_enable_extensions = ["colon_fence"]
@@ -115,19 +115,6 @@ reStructuredText
 
           5
 
-- item
-
-\t.. code-cell::
-
-\t\t'tabs'
-
-.. exercise::
-   :label: one
-
-   .. code-cell::
-
-      'exercise'
-
 .. tab-set::
 
    .. tab-item:: One
@@ -135,12 +122,6 @@ reStructuredText
       .. code-cell::
 
          'tab'
-
-.. only:: dummy
-
-   .. code-cell::
-
-      'only'
 
 +--------------------+
 | .. code-cell::     |
@@ -156,15 +137,43 @@ reStructuredText
 CELL = ".. code-cell::\n\n   {}\n"
 BLOCK = "\n.. expect-output::\n\n   {}\n"
 
+SETS = f"""\
+{FRONT_MATTER}
+# Sets
+
+```{{code-cell}}
+{{"displayed b", "displayed a"}}
+```
+
+```{{code-cell}}
+print({{"printed b", "printed a"}})
+```
+
+```{{code-cell}}
+print({{b"bytes b", b"bytes a"}}, [{{("pair", 1), ("pair", 2)}}])
+[{{("shown", 1), ("shown", 2)}}]
+```
+
+```{{code-cell}}
+class Own:
+    def __repr__(self):
+        return "Own(" + repr({{"own b", "own a"}}) + ")"
+
+Own()
+```
+"""
+
 FILES = {
     "conf.py": CONFIG,
-    "index.rst": f"{RST}\n.. toctree::\n\n   page\n   rewritten\n   notebook\n   link\n   green\n",
+    "index.rst": f"{RST}\n.. toctree::\n\n   "
+    + "\n   ".join(["page", "rewritten", "notebook", "link", "green", "sets\n"]),
     "part.txt": CELL.format("'part'"),
     "module.py": 'def function():\n    """Text.\n\n    .. code-cell::\n\n       3\n    """\n',
     "page.md": MARKDOWN,
     "block.txt": "```{expect-output}\nloaded\n```\n",
     "loaded.py": "'loaded'\n",
     "rewritten.md": f"{FRONT_MATTER}\n# By AUTHOR\n\n```{{code-cell}}\n4\n```\n",
+    "sets.md": SETS,
     "green.md": f"{FRONT_MATTER}\n# G\n\n```{{code-cell}}\n5\n```\n```{{expect-output}}\n5\n```\n",
     "notebook.ipynb": (
         '{"nbformat": 4, "nbformat_minor": 4, "metadata": {"kernelspec": {"name": "python3", '
@@ -232,17 +241,15 @@ def test_markdown(after: dict[str, str]):
 
 
 def test_rst(after: dict[str, str]):
-    def block(indent: str, output: str, inner: str = "   ") -> str:
-        return f"\n\n{indent}.. expect-output::\n\n{indent}{inner}{output}\n"
+    def block(indent: str, output: str) -> str:
+        return f"\n\n{indent}.. expect-output::\n\n{indent}   {output}\n"
 
     expected = (
         FILES["index.rst"]
         .replace("1 + 1\n", "1 + 1" + block(" " * 7, "2"))
         .replace(" 5\n", " 4\n")
-        .replace("\t\t'tabs'\n", "\t\t'tabs'" + block("\t", "'tabs'", "\t"))
+        .replace(" 'tab'\n", " 'tab'" + block(" " * 6, "'tab'"))
     )
-    for name, indent in (("exercise", 3), ("tab", 6), ("only", 3)):
-        expected = expected.replace(f" '{name}'\n", f" '{name}'" + block(" " * indent, f"'{name}'"))
     assert after["index.rst"] == expected
 
 
@@ -353,41 +360,8 @@ def test_what_is_saved_while_cells_run_stays(moving: tuple[Path, Build]):
     }
 
 
-SETS = {
-    "conf.py": CONFIG,
-    "index.md": f"""\
-{FRONT_MATTER}
-# Sets
-
-```{{code-cell}}
-{{"displayed b", "displayed a"}}
-```
-
-```{{code-cell}}
-print({{"printed b", "printed a"}})
-```
-
-```{{code-cell}}
-print({{b"bytes b", b"bytes a"}}, [{{("pair", 1), ("pair", 2)}}])
-[{{("shown", 1), ("shown", 2)}}]
-```
-
-```{{code-cell}}
-class Own:
-    def __repr__(self):
-        return "Own(" + repr({{"own b", "own a"}}) + ")"
-
-Own()
-```
-""",
-}
-
-
-def test_of_sets_those_are_warned_of_that_ipython_has_not_sorted(tmp_path: Path):
-    write(tmp_path, SETS)
-    warnings = re.findall(
-        "WARNING: .* the order of a set was accepted.*", build(tmp_path, True).log
-    )
+def test_of_sets_those_are_warned_of_that_ipython_has_not_sorted(accepted: Build):
+    warnings = re.findall("WARNING: .* the order of a set was accepted.*", accepted.log)
     assert [word for word in ("displayed", "shown") if word in "".join(warnings)] == []
     assert [any(word in line for line in warnings) for word in ("printed", "bytes")] == [True] * 2
     assert len(warnings) == 3

@@ -9,12 +9,8 @@ from verified_book.matching import agree, escape, is_vacuous
 
 CASES = {
     "nothing agrees": ("a", "b", "b"),
-    "rounding": ("x 0.3\ny 1", "x 0.3333\ny 2", "x 0.3\ny 2"),
     "an ellipsis in a line": ("at ... now\ny 1", "at 12:30 now\ny 2", "at ... now\ny 2"),
     "lines for an ellipsis": ("a\n...\nb\nold", "a\n1\n2\nb\nnew", "a\n...\nb\nnew"),
-    "an ellipsis before what changed": ("a\n...\nend 1", "a\n1\n2\nend 2", "a\n...\nend 2"),
-    "an ellipsis after what changed": ("head 1\n...\nb", "head 2\n1\n2\nb", "head 2\n...\nb"),
-    "an ellipsis at the end": ("head 1\n...", "head 2\n1\n2", "head 2\n..."),
     "an ellipsis before what changed a little": (
         "loss 1\n...\ndone 1",
         "loss 2\nstep\ndone 2\nbye",
@@ -26,12 +22,8 @@ CASES = {
         "tensor([[1., 2.],\n [3., 4.],\n 9.]])\nnew",
         "tensor([[1., ...\n 9.]])\nnew",
     ),
-    "white space": ("a    b\nold", "a b\nnew", "a    b\nnew"),
     "a line more": ("x 0.3\ny 0.5", "x 0.31\nz 1\ny 0.52", "x 0.3\nz 1\ny 0.5"),
     "a line less": ("x 0.3\nz 1\ny 0.5", "x 0.31\ny 0.52", "x 0.3\ny 0.5"),
-    "a line less for an ellipsis": ("a\n...\nold", "a\nnew", "a\nnew"),
-    "an empty line": ("x 0.3\n\ny 1", "x 0.31\n\ny 2", "x 0.3\n\ny 2"),
-    "only an ellipsis": ("...", "a\nb", "a\nb"),
     "nothing": ("", "a\nb", "a\nb"),
     "an ellipsis for all": ("...\n...", "a\nb", "a\nb"),
     "a shift": ("1\n2\n3", "0\n1\n2", "0\n1\n2"),

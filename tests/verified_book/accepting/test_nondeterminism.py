@@ -23,18 +23,13 @@ from verified_book.matching import agree, is_vacuous
 
 NAMED = [
     ("<object object at 0x7f3a5c0d1b20>", "a memory address"),
-    ("<built-in method of 0x55d0c8a1b2c0>", "a memory address"),
     ("Wall time: 3 ms", "a timing"),
-    ("CPU times: user 1 ms, sys: 0 ns", "a timing"),
-    ("1.23 ms ± 4.5 µs per loop", "a timing"),
     ("elapsed: 0.31s", "a timing"),
-    ("Time taken: 12 s", "a timing"),
     ("done in 3.1 seconds", "a timing"),
     ("100%|####| 5/5 [00:01, 4.2it/s]", "a timing"),
     ("started at 12:31:09", "a time of day"),
     ("/tmp/tmpab12cd34/x", "a temporary path"),
     ("PID: 4312", "a process id"),
-    ("/home/a/ipykernel_4312/1.py:3: UserWarning", "a process id"),
     ("9f1b3c5e-7a21-4c3d-9e8f-0123456789ab", "a random UUID"),
     ("{'b', 'a'}", "the order of a set"),
     ("2026-11-03 and so on", "the date"),
@@ -70,15 +65,10 @@ def test_what_will_differ_is_named(line: str, kind: str):
 @pytest.mark.parametrize(
     "line",
     [
-        "0xff 0xdeadbeef",
         "tensor([1.5, 2.0])",
         "{'a': 1, 'b': 2}",
-        "{1, 2}",
         "2013-01-01 00:00:00",
-        "2013-01-01",
         "three times: a",
-        "in 3 steps",
-        "rapid",
         "9f1b3c5e-7a21-1c3d-9e8f-0123456789ab",
     ],
 )
@@ -97,12 +87,6 @@ def test_folders_of_this_machine_are_named_and_masked(monkeypatch: pytest.Monkey
     assert without_places(line, names) == masked
 
 
-def test_a_book_below_the_home_is_masked_whole(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("HOME", "/home/me")
-    names = folders("/home/me/book")
-    assert without_places("/home/me/book/data /home/me/book-b", names) == ".../data .../book-b"
-
-
 @pytest.mark.skipif(os.name != "posix", reason="asks the list of users")
 def test_a_user_without_a_home_has_none_that_is_masked(monkeypatch: pytest.MonkeyPatch):
     """As in a container that is begun with the number of a user whom it does not know."""
@@ -118,16 +102,7 @@ def test_a_user_without_a_home_has_none_that_is_masked(monkeypatch: pytest.Monke
     assert set(folders("/srv/book")) == {"/srv/book", "/opt/python"}
 
 
-def test_where_there_is_no_folder_nothing_is_masked():
-    names = folders("/srv/book")
-    assert without_places("a/b", names) == without_places("a/b", ()) == "a/b"
-    assert "/" not in folders("/")
-
-
-@pytest.mark.parametrize(
-    "form",
-    ["%Y-%m-%d", "%d %b %Y", "%a, %d %b %Y", "%B %d, %Y", "%A, %B %d, %Y", "%d/%m/%Y", "%a %b %d"],
-)
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%a, %d %b %Y", "%A, %B %d, %Y", "%a %b %d"])
 def test_this_day_is_named_and_masked(form: str):
     line = f"on {Day.today().strftime(form)} it rained"
     assert list(kinds_in(line)) == ["the date"]
@@ -140,22 +115,17 @@ def test_this_day_is_named_and_masked(form: str):
     ("first", "second", "masked"),
     [
         ("step 1 took 0.31 s", "step 1 took 0.29 s", "step 1 took ... s"),
-        ("at 01:31:19 a", "at 01:32:19 a", "at ... a"),
         (
             "3 μs ± 1 ns per loop (of 7 runs, 1,000 loops each)",
             "4 μs ± 2 ns per loop (of 7 runs, 1,000 loops each)",
             "... per loop (of 7 runs, ...)",
         ),
         ("a Sun Nov 22 01:31:19 2026 b", "a Sun Nov 22 01:31:20 2026 b", "a ... b"),
-        ("<A at 0x7f3a>", "<A at 0x7f11>", "<A at ...>"),
         ("loss=0.31, acc=0.5", "loss=0.22, acc=0.6", "loss=..., acc=..."),
         ("at 12:30:59 ok", "at 12:31:02 ok", "at ... ok"),
         ("id 9f1b-7a21-4c3d", "id 1c02-77aa-0f3d", "id ..."),
-        ("a\nb 1\nc", "a\nb 2\nc", "a\nb ...\nc"),
         ("value 3. end", "value 4. end", "value ... end"),
-        ("same", "same", "same"),
         ("a", "b", None),
-        ("1 2", "3 4", None),
         ("x -1", "x 1", "x ..."),
     ],
 )
@@ -195,8 +165,7 @@ def test_a_mask_agrees_with_both(first: str, second: str):
         assert agree(masked, second)
 
 
-@pytest.mark.parametrize("words", [20, 400, 3000])
-@pytest.mark.parametrize("between", [" ", "\n", ""])
+@pytest.mark.parametrize(("words", "between"), [(20, ""), (400, " "), (3000, "\n")])
 def test_long_outputs_are_not_matched_in_cubic_time(monkeypatch, words: int, between: str):
     matched = []
 

@@ -42,12 +42,6 @@ def test_a_page_that_needs_no_edit_keeps_no_file(app: Any):
     assert records(app.env) == {}
 
 
-def test_a_page_that_an_extension_rewrites_is_known(app: Any):
-    proposals.remember(app, "page", ["one\nthree\n"])
-    proposals.take(app, None, PageCheck(executed=True, edits=[edit(3)]))
-    assert not records(app.env)["page"].file.as_in_file
-
-
 def test_a_second_run_may_ask_for_more(app: Any, monkeypatch: pytest.MonkeyPatch):
     def masked(app: Any, cells: Any, edits: list[Edit], wanted: Any) -> list[Edit]:
         return edits + wanted(cells)

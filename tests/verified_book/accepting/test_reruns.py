@@ -56,10 +56,6 @@ def test_images_that_look_alike_have_not_moved(
     assert (after(monkeypatch, edit(new, ("digest",)), second) == new) is stays
 
 
-def test_an_edit_of_no_cell_that_ran_stays(monkeypatch: pytest.MonkeyPatch):
-    assert after(monkeypatch, edit("a", cell=0), Piece("text", "b")) == "a"
-
-
 def test_a_second_run_that_fails_masks_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch):
     def fail(*args: Any) -> None:
         raise RuntimeError("the kernel died")
@@ -75,13 +71,6 @@ def test_a_second_run_that_fails_masks_nothing_and_says_so(monkeypatch: pytest.M
     assert str(warnings[0][1]) == "the kernel died"
     kind = {"type": "verified_book", "subtype": "volatile"}  # by which it can be suppressed
     assert warnings[0][2] == {"location": "page", **kind}
-
-
-def test_what_has_nothing_in_common_is_said_to_vary(monkeypatch: pytest.MonkeyPatch):
-    cell: Any = SimpleNamespace(index=3, shown=[Piece("text", "b 2")])
-    monkeypatch.setattr(reruns, "second_run", lambda app, cells: [cell])
-    (found,) = reruns.masked(APP, [], [edit("a 1", ("image",))])
-    assert (found.new, found.words, found.adds) == ("...", ("image", "varies"), ("varies",))
 
 
 def test_a_block_that_agrees_with_the_first_run_alone_is_masked(monkeypatch: pytest.MonkeyPatch):

@@ -29,7 +29,11 @@ class Cell:
 ALPHABET = "ab1.:-+*`~|#_ \\{}[]<>=%'\"é\u4e2d"
 lines = st.one_of(
     st.sampled_from(
-        ["", "```", ":::", "---", "+++", ".. x::", "   in", "...", "a:", "1. b", "> c"]
+        [
+            *["", "```", ":::", "---", "+++", ".. x::", "   in", "...", "a:", "1. b", "> c"],
+            *["=====", "  a", ":x: y", "{expect-output}", "```python", ".. code-cell::"],
+            *["% no comment", "|---|"],
+        ]
     ),
     st.text(ALPHABET, max_size=12),
 )
@@ -120,7 +124,7 @@ def check(
 
 
 FEW = settings(
-    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 newlines, ends = st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["", "\n", "\n\n\n"])
 

@@ -31,10 +31,6 @@ def said(
     return [(each.source, each.line, each.message, each.remedy) for each in found]
 
 
-def test_claims_and_references_that_agree():
-    assert said([claim("A1"), claim("A2", "two")], one="A2 A1", two="A1") == []
-
-
 def test_each_of_two_claims_with_one_id_names_the_others():
     places = [("one", 1), ("one", 9), ("two", 1)]
     found = said([claim("A1", *place) for place in places] + [claim("A2")])

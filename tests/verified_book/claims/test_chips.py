@@ -74,7 +74,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def build(folder) -> Build:
-    return sphinx_build(folder, CONF, PAGES)
+    return sphinx_build(folder, CONF, PAGES, "-j2")
 
 
 def test_each_verdict_has_its_sign_a_link_and_a_name(build):
@@ -118,40 +118,31 @@ def test_other_builders_show_a_link_with_sign_and_number(folder, build):
     assert "It holds ✓ A1, it depends ≈ A2, it is false ✗ A3" in " ".join(text.read_text().split())
 
 
-def test_a_changed_verdict_writes_the_page_again(tmp_path):
-    sphinx_build(tmp_path, CONF, PAGES, "-j2")
+def test_a_changed_verdict_writes_the_page_again(folder, build):
     changed = PAGES["proofs/all.md"].replace(":verdict: holds\n", ":verdict: holds-if\n", 1)
     changed = changed.replace("$1 < 2$.", "$1 < 2$.\n:with luck: some.", 1).replace(
         "```{claim} A2",
         f"```{{code-cell}} ipython3\n:shows: without luck\n{ONE.format(1)}\n```\n\n```{{claim}} A2",
     )
-    build = sphinx_build(tmp_path, CONF, {**PAGES, "proofs/all.md": changed}, "-j2")
+    build = sphinx_build(folder, CONF, {**PAGES, "proofs/all.md": changed}, "-j2")
     assert [chip.get_text() for chip in chips(build)] == ["≈ A1", "≈ A2", "✗ A3", "≈ A1", "✓ A3"]
     assert [chip.get_text() for chip in chips(build, "more.html")] == ["≈ A1"]
 
 
-def test_a_chip_of_what_is_not_proven_is_named(tmp_path):
+def test_a_chip_of_what_is_not_proven_and_one_that_denies_what_holds_are_named(folder, build):
     broken = PAGES["proofs/all.md"].replace(ONE.format(1), ONE.format(2), 1)
-    pages = {**PAGES, "proofs/all.md": broken, "more.rst": RST}
-    build = sphinx_build(tmp_path, CONF, pages, status=1)
-    assert "lesson.md:3: WARNING: a chip of claim A1, which is not proven in this build" in (
-        build.log.replace("see ", "").replace(f"{tmp_path}/book/", "")
-    )
-    assert "more.rst:4: WARNING: a chip of claim A1" in build.log
-    assert [
-        (failure.file, failure.line, failure.message)
-        for failure in build.failures
-        if failure.file == "more.rst"
-    ] == [("more.rst", 6, "a reference to the claim claims, which does not exist")]
-    assert [chip.get_text() for chip in chips(build)] == ["! A1", "≈ A2", "✗ A3", "! A1", "✓ A3"]
-    assert chips(build)[0]["aria-label"].startswith("not proven: claim A1, ")
-    assert chips(build)[0]["class"][1] == "claim-broken"
+    denied = f"{LESSON}\nNor {{chip}}`not A2`.\n"
+    pages = {**PAGES, "lesson.md": denied, "proofs/all.md": broken, "more.rst": RST}
+    build = sphinx_build(folder, CONF, pages, status=1)
+    unproven = "WARNING: a chip of claim A1, which is not proven in this build"
+    log = build.log.replace("see ", "").replace(f"{folder}/book/", "")
+    assert f"lesson.md:3: {unproven}" in log
+    assert f"more.rst:4: {unproven}" in log
+    said = {(failure.file, failure.line): failure.message for failure in build.failures}
+    assert said["more.rst", 6] == "a reference to the claim claims, which does not exist"
+    assert said["lesson.md", 7] == "a chip denies the claim A2, which does not fail"
+    shown = chips(build)[:5]
+    assert [chip.get_text() for chip in shown] == ["! A1", "≈ A2", "✗ A3", "! A1", "✓ A3"]
+    assert shown[0]["aria-label"].startswith("not proven: claim A1, ")
+    assert shown[0]["class"][1] == "claim-broken"
     assert "Not so claims." in words(build.pages["more.html"])
-
-
-def test_what_does_not_fail_cannot_be_denied(tmp_path):
-    pages = {**PAGES, "lesson.md": LESSON.replace("`not A3`", "`not A2`")}
-    build = sphinx_build(tmp_path, CONF, pages, status=1)
-    assert [(failure.file, failure.line, failure.message) for failure in build.failures] == [
-        ("lesson.md", 3, "a chip denies the claim A2, which does not fail")
-    ]

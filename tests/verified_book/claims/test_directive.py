@@ -29,7 +29,6 @@ def test_the_anchor_and_the_title_of_a_claim():
     ("content", "end", "expected"),
     [
         ([], 0, []),
-        (["So."], 1, []),
         (["So.", ":stated: Not so."], 1, [("stated", "Not so.", 1)]),
         (
             ["So.", "", ":with  a bias: one", "  and two", "", ""],
@@ -37,11 +36,8 @@ def test_the_anchor_and_the_title_of_a_claim():
             [("with a bias", "one and two", 2)],
         ),
         (["So.", ":without b: y", ":other: x"], 1, [("without b", "y", 1), ("other", "x", 2)]),
-        (["So.", ":other: x", ":without b: y"], 2, [("without b", "y", 2)]),
-        (["So.", ":state: Not.", ""], 1, [("state", "Not.", 1)]),
         (["```{note}", ":class: wide", "So.", "```"], 4, []),
         (["```{note}", ":class: wide", "```", ":stated: No."], 3, [("stated", "No.", 3)]),
-        (["So.", ":stated:"], 1, [("stated", "", 1)]),
         (["So.", ":withal: no", "more"], 3, []),
     ],
 )

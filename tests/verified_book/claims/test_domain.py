@@ -56,10 +56,6 @@ def test_other_books_find_claims_by_id(domain):
     ]
 
 
-def test_search_results_name_their_kind(domain):
-    assert domain.get_type_name(domain.object_types["claim"]) == "claim"
-
-
 def test_a_page_that_goes_is_forgotten(domain):
     domain.references["a"] = domain.references["b"] = [Reference("A1", "a.md", 3)]
     domain.shown.update(["a", "b"])
@@ -106,8 +102,3 @@ def test_pages_that_show_a_claim_are_written_again_when_it_changes(domain):
     assert outdated_pages(None, book) == ["index", "lines", "links"]
     domain.claims["a"].reverse()
     assert outdated_pages(None, book) == ["index", "lines"]
-
-
-def test_books_share_no_data():
-    ClaimsDomain(env({}, set())).claims["a"] = claims("a", "A1")
-    assert ClaimsDomain(env({}, set())).claims == {}

@@ -57,18 +57,9 @@ def test_what_is_tagged_stays_in_view_with_the_words_before_it():
     assert folded(*parts) == ["box", "[proof · 1 cell: a]", "see", "b", "[proof · 1 cell: then c]"]
 
 
-def test_so_do_the_hidden_sources_that_lead_to_it():
-    parts = [cell("a"), cell("b", "hide-input"), cell("c", "hide-input show")]
-    assert folded(*parts) == ["box", "[proof · 1 cell: a]", "b", "c"]
-
-
 def test_a_derivation_is_announced():
     derivation = nodes.container("", text("as follows"), classes=["claim-derivation"])
     assert folded(derivation, cell("a")) == ["box", "[proof · derivation · 1 cell: as follows a]"]
-
-
-def test_the_proof_of_a_broken_claim_is_open():
-    assert folded(cell("a"), broken=True) == ["box", "open [proof · 1 cell: a]"]
 
 
 def test_without_a_cell_there_is_a_frame_and_no_fold():

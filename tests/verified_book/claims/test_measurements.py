@@ -3,15 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from docutils import nodes
 
 from verified_book.claims.claim import Claim, Evidence, Strength
 from verified_book.claims.measurements import (
     STRENGTHS,
     claim_strength,
-    furthest,
     in_count,
-    in_words,
     kind_in_words,
     lines,
     measured,
@@ -61,21 +58,14 @@ def test_the_error_closest_to_its_tolerance_counts():
     assert nearest([DIFFERENT]) is None
 
 
-def test_the_largest_difference_counts():
-    assert furthest([DIFFERENT, FURTHER, EQUAL]) == FURTHER
-    assert furthest([EQUAL, Evidence("raises")]) is None
-
-
 @pytest.mark.parametrize(
     ("verdict", "evidence", "found"),
     [
         ("holds", [EQUAL, FURTHER], EQUAL),
         ("holds-if", [FURTHER, EQUAL], EQUAL),
-        ("holds", [DIFFERENT], DIFFERENT),
         ("holds", [DIFFERENT, EQUAL], EQUAL),
         ("fails", [EQUAL, OFF], OFF),
         ("fails", [EQUAL, PRINTED], None),
-        ("fails", [replace(EQUAL, part="counterexample"), OFF], OFF),
         ("fails", [NO_DIFFERENCE], NO_DIFFERENCE),
         ("fails", [OFF, FURTHER_OFF, replace(OFF, part="statement", error=9.0)], FURTHER_OFF),
         ("holds", [], None),
@@ -90,7 +80,6 @@ def test_a_number_of_its_main_part_stands_for_a_claim(verdict, evidence, found):
     [
         ("holds", [EQUAL], [ONE]),
         ("holds", [Evidence("equal", 0.0, 0.0, label="holds")], ["one input; no difference"]),
-        ("holds", [DIFFERENT], ["one input; differs by 0.25"]),
         (
             "holds-if",
             [replace(EQUAL, strength=DRAWS), FURTHER, INSTEAD],
@@ -101,10 +90,7 @@ def test_a_number_of_its_main_part_stands_for_a_claim(verdict, evidence, found):
             ],
         ),
         ("fails", [EQUAL, PRINTED], [ONE, "as printed: raises NameError"]),
-        ("fails", [EQUAL, INSTEAD, OFF], [ONE, "as stated: off by 2"]),
-        ("holds", [EQUAL, OFF], [ONE, "as stated: off by 2"]),
         ("fails", [PRINTED, OFF], [ALONE, "as printed: raises NameError", "as stated: off by 2"]),
-        ("holds", [LAW, LAW], ["one input; rows sum to 1"]),
         ("holds", [LAW, law("so do columns")], ["one input; rows sum to 1; so do columns"]),
         (
             "holds",
@@ -112,14 +98,12 @@ def test_a_number_of_its_main_part_stands_for_a_claim(verdict, evidence, found):
             ["200 draws; rows sum to 1"],
         ),
         ("holds", [law("3 counted, 3 expected", strength=COUNTED)], ["3 counted, 3 expected"]),
-        ("holds", [LAW, EQUAL], [ONE]),
         ("holds", [CHECKED, CHECKED], ["as expected in 2 cells"]),
         (
             "fails",
             [replace(EQUAL, strength=DRAWS), replace(INSTEAD, strength=DRAWS), OFF],
             ["200 draws; largest error 1e-07, 1e-06 allowed", "as stated: off by 2"],
         ),
-        ("holds", [replace(CHECKED, label="holds")], ["as expected in one cell"]),
         ("holds", [EQUAL, replace(OFF, part="illustration")], [ONE]),
     ],
 )
@@ -173,10 +157,8 @@ def test_each_kind_of_strength_has_its_words():
     ("found", "text"),
     [
         (ALL, "all 63,488 values"),
-        (Strength("search", 1000), "1,000 inputs searched"),
         (DRAWS, "over 200 draws"),
         (Strength("seeds", 10, held=9), "9 of 10 seeds"),
-        (Strength("seeds", 10), "10 of 10 seeds"),
         (Strength("count", 3), ""),
         *((Strength(kind), "") for kind in STRENGTHS),
     ],
@@ -193,9 +175,7 @@ def test_a_broken_claim_shows_no_number():
     ("number", "text"),
     [
         (None, "an unknown amount"),
-        (0.0, "0"),
         (1.234e-7, "1.2e-07"),
-        (99.4, "99"),
         (316.2, "320"),
         (2e7, "2e+07"),
         (-150.0, "-150"),
@@ -203,19 +183,3 @@ def test_a_broken_claim_shows_no_number():
 )
 def test_numbers_are_short(number, text):
     assert readable(number) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("holds: 1.2e-07 of 1e-06 allowed", ["1.2e-07", "1e-06"]),
-        ("as printed: off by 0.25", []),
-    ],
-)
-def test_no_line_ends_within_a_number(text, numbers):
-    paragraph = in_words(text, classes=["claim-evidence"])
-    assert paragraph.astext() == text
-    assert paragraph["classes"] == ["claim-evidence"]
-    inline = list(paragraph.findall(nodes.inline))
-    assert [node.astext() for node in inline] == numbers
-    assert all(node["classes"] == ["number"] for node in inline)

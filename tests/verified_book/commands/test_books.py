@@ -13,12 +13,9 @@ from verified_book.commands.books import Book, book_at, book_of, scratch
     ("files", "kind"),
     [
         (["_config.yml", "_toc.yml"], "Jupyter Book"),
-        (["_config.yml", "_toc.yml", "conf.py"], "Jupyter Book"),
         (["_toc.yml", "conf.py"], "Sphinx"),
         (["conf.py"], "Sphinx"),
         (["_config.yml"], None),  # as a site of Jekyll has it
-        (["_toc.yml"], None),
-        ([], None),
     ],
 )
 def test_a_book_is_known_by_its_configuration(
@@ -45,11 +42,9 @@ def test_the_nearest_book_of_the_repository_is_that_of_a_page(tmp_path: Path):
     ("folder", "files", "builds"),
     [
         ("docs", {"docs/conf.py": "exclude_patterns = ['_build']"}, "docs/_build"),
-        ("docs", {"docs/conf.py": "", "docs/_build/html/index.html": ""}, "docs/_build"),
         ("docs/source", {"docs/source/conf.py": "", "docs/build/x": ""}, "docs/build"),
         ("docs/source", {"docs/source/conf.py": "'_build'"}, "docs/source/_build"),
         ("docs", {"docs/conf.py": ""}, None),
-        ("other", {"other/conf.py": "", "build/x": ""}, None),
     ],
 )
 def test_builds_lie_where_the_book_has_them_and_else_apart(

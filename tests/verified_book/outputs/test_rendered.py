@@ -52,13 +52,11 @@ def shown(*outputs: NotebookNode, merge: bool = False, removed: str = "") -> lis
         (stream("a\nb\n"), ("text", "a\nb")),
         (stream("a log\n", "stderr"), ("stderr", "a log")),
         (result(text_plain="1"), ("text", "1")),
-        (v4.new_output("display_data", {"text/plain": "2"}), ("text", "2")),
         (result(text_plain="<b>", text_html="<b>bold</b>"), ("html", "bold")),
         (
             result(text_plain="n", text_html="<table><tr><td>1<td>2</table>"),
             ("table", "1  2"),
         ),
-        (result(text_plain="A()", text_html="<table></table>"), ("html", "text/html")),
         (result(text_plain="plot", text_html="<svg><text>a</text></svg>"), ("html", "text/html")),
         (result(text_plain="x", text_latex=r"$\frac{1}{2}$"), ("latex", r"$\frac{1}{2}$")),
         (result(text_plain="x", text_markdown="**x**"), ("markdown", "**x**")),
@@ -87,9 +85,7 @@ def test_a_piece_has_its_kind_and_its_text(output, expected):
 @pytest.mark.parametrize(
     "output",
     [
-        stream(""),
         stream("\n \n"),
-        result(text_plain="  "),
         v4.new_output("display_data", {}),
         NotebookNode(output_type="update_display_data", data={"text/plain": "1"}),
     ],
@@ -103,8 +99,6 @@ def test_what_shows_nothing_is_no_piece(output):
     [
         (error("ValueError", "no", "----\nValueError", "", "ValueError: no"), "ValueError: no"),
         (error("AssertionError", "", "Traceback ...", "AssertionError: "), "AssertionError:"),
-        (error("ValueError", "a\nb", "Traceback", "ValueError: a\nb"), "ValueError: a\nb"),
-        (error("E", "x", "Traceback", "E: x\na note"), "E: x"),
         (error("E", "\x1b[31mred\x1b[0m", "\x1b[1mE\x1b[0m: red"), "E: red"),
         (error("E", "a kernel without tracebacks"), "E: a kernel without tracebacks"),
         (
@@ -133,11 +127,6 @@ def test_a_traceback_is_checked_by_its_end(output, text):
     assert shown(output) == [("traceback", text)]
 
 
-def test_pieces_stand_in_the_order_of_the_page():
-    outputs = [stream("a\n"), result(text_plain="1"), stream("b", "stderr"), stream("c")]
-    assert shown(*outputs) == [("text", "a"), ("text", "1"), ("stderr", "b"), ("text", "c")]
-
-
 def test_streams_that_the_page_merges_are_compared_once():
     outputs = [stream("a\n"), result(text_plain="1"), stream("b\n"), stream("c", "stderr")]
     expected = [("text", "a\nb"), ("text", "1"), ("stderr", "c")]
@@ -151,16 +140,14 @@ def test_a_line_that_was_written_over_is_not_seen_where_the_page_merges():
 
 
 @pytest.mark.parametrize(
-    ("removed", "kinds"),
+    ("removed", "merge", "kinds"),
     [
-        ("outputs", []),
-        ("stdout", ["stderr", "text"]),
-        ("stderr", ["text", "text"]),
-        ("stdout stderr", ["text"]),
+        ("outputs", False, []),
+        ("stdout", True, ["stderr", "text"]),
+        ("stdout stderr", False, ["text"]),
     ],
 )
-@pytest.mark.parametrize("merge", [False, True])
-def test_what_the_page_leaves_out_is_not_compared(removed, kinds, merge):
+def test_what_the_page_leaves_out_is_not_compared(removed, merge, kinds):
     outputs = [stream("a"), stream("b", "stderr"), result(text_plain="1")]
     assert [kind for kind, _ in shown(*outputs, merge=merge, removed=removed)] == kinds
 
@@ -168,18 +155,14 @@ def test_what_the_page_leaves_out_is_not_compared(removed, kinds, merge):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a", "a"),
         ("\n\n  a\n\n b \n\n", "  a\n\n b "),
         ("a\r\nb", "a\nb"),
-        ("a\rb", "a\nb"),
         ("a\tb\n\tc", "a       b\n        c"),
         ("a\u2028b\u2029c\x85d\x0be\x0cf", "a\nb\nc\nd\ne\nf"),
         ("ab\bc", "ab␈c"),
-        ("\x00\x07\x1b\x7f", "␀␇␛␡"),
         ("\x1b[1;31mred\x1b[0m \x1b[38:5:1mx\x1b[K", "red x"),
         ("\x1b[?25lhidden cursor", "␛[?25lhidden cursor"),
         ("half \ud800 of a pair", "half \ufffd of a pair"),
-        ("\U0001f600 é \u00a0", "\U0001f600 é \u00a0"),
     ],
 )
 def test_text_is_such_that_a_source_file_can_hold_it(text, expected):
@@ -198,7 +181,7 @@ def test_evidence_has_a_pattern_of_its_own():
     assert pattern_of(found, (), lambda text: text.replace("...", r"\...")) == "a\\...\nequal: ..."
 
 
-@pytest.mark.parametrize("evidence", ["of another library", None, ["a"], {}, {"kind": "equal"}])
+@pytest.mark.parametrize("evidence", ["of another library", None, {"kind": "equal"}])
 def test_evidence_of_others_is_an_output_like_any_other(evidence):
     found = pieces(
         [result({"evidence": evidence}, text_plain="1")], Look(PRIORITY, False, frozenset())
@@ -206,19 +189,11 @@ def test_evidence_of_others_is_an_output_like_any_other(evidence):
     assert found == [Piece("text", "1", None)]
 
 
-@pytest.mark.parametrize("kind", sorted(REQUIRED))
-def test_text_takes_part_without_being_asked(kind):
-    assert Piece(kind, "a").takes_part(())
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [("image", "image"), ("image", "digest"), ("html", "html"), ("stderr", "stderr")],
-)
-def test_the_rest_takes_part_where_a_block_asks(kind, words):
-    assert not Piece(kind, "a").takes_part(("exact",))
-    assert Piece(kind, "a").takes_part((words,))
-    assert Piece(kind, "a").takes_part(("exact", words))
+def test_text_takes_part_without_being_asked_and_the_rest_where_a_block_asks():
+    assert all(Piece(kind, "a").takes_part(()) for kind in REQUIRED)
+    for kind, word in [("image", "digest"), ("html", "html"), ("stderr", "stderr")]:
+        assert not Piece(kind, "a").takes_part(("exact",))
+        assert Piece(kind, "a").takes_part(("exact", word))
 
 
 def test_what_nobody_can_write_down_takes_no_part():

@@ -26,7 +26,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str):
 
 @pytest.mark.parametrize(
     ("data", "line"),
-    [(b"\0", 1), (bytes(10_000), 1), (b"one\n\ntwo\0\n", 3), (b"a\r\nb\0", 2), (b"\x7fELF\0", 1)],
+    [(bytes(10_000), 1), (b"one\n\ntwo\0\n", 3), (b"a\r\nb\0", 2)],
 )
 def test_what_is_no_text_is_refused(tmp_path: Path, data: bytes, line: int):
     (tmp_path / "page.md").write_bytes(data)
@@ -38,8 +38,8 @@ def test_what_is_no_text_is_refused(tmp_path: Path, data: bytes, line: int):
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [
-        *[(text, "utf-8-sig") for text in ("", "\n", "no last line", "a\r\nb\r\n", "x" * 10**6)],
-        *[("wide\n", encoding) for encoding in ("utf-16", "UTF-16LE", "utf_32", "latin-1")],
+        *[(text, "utf-8-sig") for text in ("", "a\r\nb\r\n", "x" * 10**6)],
+        *[("wide\n", encoding) for encoding in ("UTF-16LE", "latin-1")],
     ],
     ids=lambda text: ascii(text[:20]),
 )

@@ -26,8 +26,7 @@ def env_with(notebook: NotebookNode | None, text: str | None = None) -> Any:
     return SimpleNamespace(temp_data=data, docname="page", doc2path=lambda docname: page)
 
 
-@pytest.mark.parametrize("blank", [0, 1, 2, 5])
-@pytest.mark.parametrize("above", [0, 3])
+@pytest.mark.parametrize(("blank", "above"), [(0, 0), (1, 3), (5, 3)])
 def test_the_empty_lines_below_a_cell_count(blank: int, above: int):
     lead = "".join(f"Line {number}.\n" for number in range(above))
     head = FRONT_MATTER + CELL + "\n" * blank + lead

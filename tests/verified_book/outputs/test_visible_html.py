@@ -15,28 +15,18 @@ def table(*rows: str) -> str:
     ("html", "text"),
     [
         ("", ""),
-        ("plain", "plain"),
         ("<b>a</b><i>b</i> c", "ab c"),
-        ("a \n  b", "a b"),
         ("a<br>b<br/>c<hr>d", "a\nb\nc\nd"),
         ("<p>a<p>b</p>c", "a\nb\nc"),
         ("<ul><li>a<li>b</ul>", "a\nb"),
-        ("<h2>a</h2>b", "a\nb"),
-        ("<details><summary>a</summary>b</details>", "a\nb"),
-        ("<dl><dt>a<dd>b</dl>", "a\nb"),
         ("<pre>a\n  b\n</pre>c", "a\nb\nc"),
         ("&amp; &lt;b&gt; &#955; &#x3bb; &nbsp;x", "& <b> λ λ x"),
-        ("&nosuch; &amp", "&nosuch; &"),
-        ("a < b", "a < b"),
         ("<!-- no -->a<![CDATA[no]]>b<![if no]>c<![endif]>", "abc"),
         ("<!DOCTYPE html><html><head><title>no</title></head><body>a</body>", "a"),
         ("<style>no {}</style><script>if (1 < 2) no()</script>a", "a"),
-        ("<template>no</template><noscript>no</noscript>a", "a"),
         ("<svg><text>no</text></svg><math><mi>no</mi></math>a", "a"),
         ("<p hidden>no</p><p style='color: red; Display : none'>no <b>no</b></p>a", "a"),
-        ("<div style='display: block'>a</div>", "a"),
         ("<img alt='no'><input value='no'>a", "a"),
-        ("</table></td></b>a", "a"),
         ("<td>a</td>", "a"),
         ("<div>a<div>b", "a\nb"),
     ],
@@ -45,14 +35,7 @@ def test_words_without_a_table(html, text):
     assert visible_text(html) == (text, False)
 
 
-BLOCKS = """
-address article aside blockquote caption dd details div dl dt fieldset figcaption figure footer form
-h1 h2 h3 h4 h5 h6 header hgroup legend li main menu nav ol option p pre search section
-summary ul
-"""
-
-
-@pytest.mark.parametrize("name", BLOCKS.split())
+@pytest.mark.parametrize("name", ["address", "figcaption", "h6", "option", "pre", "summary"])
 def test_what_browsers_set_apart_has_lines_of_its_own(name):
     assert visible_text(f"a<{name}>b</{name}>c")[0] == "a\nb\nc"
 
@@ -64,16 +47,12 @@ def test_what_browsers_set_apart_has_lines_of_its_own(name):
         (table("<th></th><th>n</th>", "<th>0</th><td>10</td>"), "   n\n0  10"),
         (table("<td>a b</td><td>&lt;&amp;</td>"), "a b  <&"),
         (table("<td>a<br>b</td><td><p>c</p>d</td>"), "a b  c d"),
-        (table("<td> a \n\n b </td>"), "a b"),
         (table("<td><pre>a\nb</pre></td><td>c</td>"), "a b  c"),
         ("<table><tr><td>1<td>2<tr><td>3<td>4</table>", "1  2\n3  4"),
-        ("<table><tbody><tr><td>1</tbody><tbody><tr><td>2", "1\n2"),
         (f"before{table('<td>1</td>')}after", "before\n1\nafter"),
         ("<table><caption>c</caption><tr><td>1</table>", "c\n1"),
         (table("<td>1</td>", "", "<td></td><td></td>", "<td>2</td>"), "1\n2"),
-        (table("<td>1</td><td></td>"), "1"),
         (table("<td><svg><text>no</text></svg></td><td>1</td>"), "  1"),
-        ("<table></table>", ""),
         (table("<td hidden>no</td><td>1</td>"), "  1"),
         (table("<th rowspan=2>a<td>1", "<td>2"), "a  1\n2"),
     ],
@@ -85,7 +64,6 @@ def test_a_row_is_a_line(html, text):
 @pytest.mark.parametrize(
     ("inner", "text"),
     [
-        (table("<td>x</td><td>y</td>", "<td>z</td>"), "a  x y z  b"),
         ("<table><tr><td>x<td>y</table>", "a  x y  b"),
         (table("<td colspan=3>x</td>", f"<td>{table('<td>y</td>')}</td>"), "a  x y  b"),
         (f"v{table('<td>x</td>')}w", "a  v x w  b"),
