@@ -134,7 +134,7 @@ class ModelForInference(nn.Module, ABC):
 
     @property
     def keys_serve_until(self) -> int | None:
-        """As :attr:`Llama.keys_serve_until` has it; None for other models."""
+        """As `Llama.keys_serve_until` has it; None for other models."""
         return getattr(self.body, "keys_serve_until", None)
 
     @_reads_as(LanguageModel.forward)

