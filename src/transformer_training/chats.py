@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer_layers import PublishedTokenizer, document_mask
@@ -20,16 +20,16 @@ class ChatBatch:
     """Rows of chats, side by side, which do not see each other.
 
     Attributes:
-        ids: Tokens.
+        ids: Tokens, int64 of shape `(batch, seq)`.
         labels: The same where an answer is, and -100 elsewhere.
-        mask: Lets each position see its own chat, up to itself.
-        positions: Position ids, which begin anew in each chat.
+        mask: Lets each position see its own chat, up to itself; boolean, shape `(batch, seq, seq)`.
+        positions: Position ids of shape `(batch, seq)`, which begin anew in each chat.
     """
 
-    ids: Int[Tensor, "batch seq"]
-    labels: Int[Tensor, "batch seq"]
-    mask: Bool[Tensor, "batch seq seq"]
-    positions: Int[Tensor, "batch seq"]
+    ids: Tensor
+    labels: Tensor
+    mask: Tensor
+    positions: Tensor
 
     @property
     def scored(self) -> int:

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from jaxtyping import Float
 from torch import Tensor, nn
 
 
@@ -22,9 +21,9 @@ class Inspection:
             nothing has zeros.
     """
 
-    logits: Float[Tensor, "*batch seq vocab_size"]
-    hidden_states: tuple[Float[Tensor, "*batch seq d_model"], ...]
-    attention_weights: tuple[Float[Tensor, "*batch num_heads seq length"], ...]
+    logits: Tensor
+    hidden_states: tuple[Tensor, ...]
+    attention_weights: tuple[Tensor, ...]
 
 
 @contextmanager
