@@ -54,13 +54,6 @@ def test_the_ntk_aware_base_is_that_of_the_longest_sequence_of_dynamic_ntk():
     assert_same([RotaryPositions(16, scaling=NTKScaling(factor)).frequencies()], [frequencies])
 
 
-def test_the_ntk_aware_base_keeps_the_fastest_pair_and_divides_the_slowest():
-    plain = RotaryPositions(16).frequencies()
-    scaled = RotaryPositions(16, scaling=NTKScaling(5.0)).frequencies()
-    assert scaled[0] == plain[0]
-    torch.testing.assert_close(scaled[-1], plain[-1] / 5)
-
-
 def test_yarn_multiplies_scores_by_the_square_of_its_factor():
     x = torch.randn(5, 8, dtype=torch.float64)
     scaling = YaRNScaling(4.0, 512)
@@ -74,11 +67,6 @@ def test_how_long_sequences_become_is_at_least_the_factor_times_those_of_trainin
     assert YaRNScaling(4.0, 32_768).longest(262_144) == 262_144
     assert Llama3Scaling().longest(8192) == 65_536
     assert Llama3Scaling(32.0).longest(131_072) == 131_072  # as Llama 3.2 is published
-
-
-def test_one_pair_is_scaled_without_a_division_by_zero():
-    for scaling in (NTKScaling(2.0), YaRNScaling(2.0, 16), Llama3Scaling()):
-        assert RotaryPositions(2, scaling=scaling).frequencies().isfinite().all()
 
 
 @pytest.mark.usefixtures("as_users_run_it")
