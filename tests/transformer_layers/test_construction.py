@@ -58,18 +58,17 @@ def assert_same_state(actual: nn.Module, expected: nn.Module) -> None:
         assert torch.equal(actual.state_dict()[name], tensor), name
 
 
-@pytest.mark.parametrize("name", tl.__all__)
-def test_device_and_dtype_come_last_and_by_name(name):
-    kind = getattr(tl, name)
-    is_layer = isinstance(kind, type) and issubclass(kind, nn.Module)
-    if not is_layer or kind in WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG:
-        return
-    assert kind in LAYERS, f"say in {__file__} with which sizes {name} is built"
-    *_, device, dtype = inspect.signature(kind).parameters.values()
-    assert [device.name, dtype.name] == ["device", "dtype"]
-    for parameter in (device, dtype):
-        assert parameter.kind == parameter.KEYWORD_ONLY
-        assert parameter.default is None
+def test_device_and_dtype_come_last_and_by_name():
+    public = [getattr(tl, name) for name in tl.__all__]
+    layers = {each for each in public if isinstance(each, type) and issubclass(each, nn.Module)}
+    left_out = layers - WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG - LAYERS.keys()
+    assert not left_out, f"say in {__file__} with which sizes they are built"
+    for kind in LAYERS:
+        *_, device, dtype = inspect.signature(kind).parameters.values()
+        assert [device.name, dtype.name] == ["device", "dtype"]
+        for parameter in (device, dtype):
+            assert parameter.kind == parameter.KEYWORD_ONLY
+            assert parameter.default is None
 
 
 @over_all_layers
@@ -90,27 +89,21 @@ def test_reset_after_meta_is_construction(kind, sizes):
     assert all(a is b for a, b in zip(layer.parameters(), parameters, strict=True))
 
 
-@over_all_layers
-def test_skip_init_leaves_the_numbers_out(kind, sizes):
-    layer = torch.nn.utils.skip_init(kind, *sizes, dtype=torch.float64)
-    assert all(x.dtype == torch.float64 for x in floating_tensors(layer).values())
-    assert all(x.device.type == "cpu" for x in layer.state_dict().values())
+def test_skip_init_leaves_the_numbers_out():
+    layer = torch.nn.utils.skip_init(tl.GPT2Block, 6, 2, dtype=torch.float64)
+    assert {(x.dtype, x.device.type) for x in layer.state_dict().values()} == {
+        (torch.float64, "cpu")
+    }
     torch.manual_seed(1)
     layer.reset_parameters()
     torch.manual_seed(1)
-    assert_same_state(layer, kind(*sizes, dtype=torch.float64))
+    assert_same_state(layer, tl.GPT2Block(6, 2, dtype=torch.float64))
 
 
 @over_all_layers
-def test_the_device_of_every_tensor(kind, sizes):
+def test_the_device_and_the_dtype_of_every_tensor_from_the_start(kind, sizes):
     layer = kind(*sizes, device="meta")
-    assert all(x.is_meta for x in layer.state_dict().values())
-    assert all(x.is_meta for x in layer.buffers())
-
-
-@over_all_layers
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_the_dtype_of_every_floating_tensor_from_the_start(kind, sizes, dtype):
+    assert all(x.is_meta for x in (*layer.state_dict().values(), *layer.buffers()))
     made = set()
 
     class Recording(TorchDispatchMode):
@@ -119,15 +112,16 @@ def test_the_dtype_of_every_floating_tensor_from_the_start(kind, sizes, dtype):
             made.add(result.dtype)
             return result
 
-    with Recording():
-        layer = kind(*sizes, dtype=dtype)
-    assert made <= {dtype, torch.int64}
-    assert {x.dtype for x in floating_tensors(layer).values()} == {dtype}
+    for dtype in (torch.bfloat16, torch.float64):
+        made.clear()
+        with Recording():
+            layer = kind(*sizes, dtype=dtype)
+        assert made <= {dtype, torch.int64}
+        assert {x.dtype for x in floating_tensors(layer).values()} == {dtype}
 
 
 @over_all_layers
 def test_the_default_dtype_where_none_is_given(kind, sizes):
-    assert {x.dtype for x in floating_tensors(kind(*sizes)).values()} == {torch.float32}
     torch.set_default_dtype(torch.float64)
     try:
         assert {x.dtype for x in floating_tensors(kind(*sizes)).values()} == {torch.float64}
@@ -136,10 +130,9 @@ def test_the_default_dtype_where_none_is_given(kind, sizes):
 
 
 @over_all_layers
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
-def test_a_dtype_that_is_not_floating(kind, sizes, dtype):
-    with pytest.raises(TypeError, match=f"^dtype must be a floating one, got {dtype}$"):
-        kind(*sizes, dtype=dtype)
+def test_a_dtype_that_is_not_floating(kind, sizes):
+    with pytest.raises(TypeError, match=r"^dtype must be a floating one, got torch\.int64$"):
+        kind(*sizes, dtype=torch.int64)
 
 
 def test_a_layer_norm_without_bias():

@@ -14,6 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors.torch import load_file
+
+# Sums of float32 in another order differ by some 2**-24 of their size, 5.6 here. AdamW divides a
+# gradient by its own size, so that where one is nearly 0 the weights may part by a share of a
+# learning rate of 0.01; 30 steps have been seen to part by 1e-6, and wrong shares by 1e-2.
+TOLERANCE = 3e-5
+
 LIMIT = 600  # seconds; a run takes one or two, and longer on a machine that is busy
 
 _PARENT = """
@@ -162,6 +170,43 @@ class Parent:
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
+
+
+def shared(
+    parent: Parent,
+    size: int,
+    options: Sequence[str],
+    out: Path,
+    *more: str,
+    before: str = "",
+) -> None:
+    """Runs ranks to their end, which must be a good one."""
+    outputs = out.parent / f"{out.name}-said-{time.monotonic_ns()}"
+    processes = parent.ranks(size, [*options, "--out", str(out), *more], outputs, before)
+    statuses = [process.wait() for process in processes]
+    said = "\n----\n".join(process.said()[-3000:] for process in processes)
+    assert statuses == [0] * size, said
+
+
+def without_checkpoints(out: Path, *steps: int) -> None:
+    for step in steps:
+        (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
+
+
+def assert_close(left: Path, right: Path) -> None:
+    """Two runs logged the same losses and ended with the same weights, but for rounding."""
+    torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
+    # A bias of keys moves all scores of a query alike, which the softmax takes out again. Its
+    # gradient is rounding, which Adam divides by the root of its square.
+    ours, theirs = (
+        {
+            name: each
+            for name, each in load_file(out / "final/model.safetensors").items()
+            if not name.endswith("k_proj.bias")
+        }
+        for out in (left, right)
+    )
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=10 * TOLERANCE)
 
 
 def losses(out: Path) -> list[float]:

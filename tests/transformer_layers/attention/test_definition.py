@@ -208,13 +208,6 @@ def test_no_nan_arises_on_the_way_back_from_a_dead_row():
         output.sum().backward()
 
 
-def test_no_score_is_too_low_for_the_mask():
-    # The allowed key scores -1e9: a finite number in place of -inf would let the masked one in.
-    query, key = torch.tensor([[1e5, 0.0]]), torch.tensor([[-1e5, 0.0], [0.0, 0.0]])
-    mask = torch.tensor([[True, False]])
-    assert attention_weights(query, key, mask).tolist() == [[1.0, 0.0]]
-
-
 def test_a_mask_with_nothing_allowed_gives_zeros():
     inputs = random_inputs()
     mask = torch.zeros(Q_SEQ, KV_SEQ, dtype=torch.bool)
@@ -278,23 +271,6 @@ def test_the_order_of_the_keys_does_not_matter(case, random):
     assert relative_error(shuffled, scaled_dot_product_attention(query, key, value, mask)) < 1e-10
 
 
-@given(cases(), st.randoms(use_true_random=False))
-def test_queries_do_not_see_each_other(case, random):
-    query, key, value, mask = (x.double() if x.is_floating_point() else x for x in case)
-    order = random.sample(range(query.shape[-2]), query.shape[-2])
-    expected = scaled_dot_product_attention(query, key, value, mask)[..., order, :]
-    shuffled = scaled_dot_product_attention(query[..., order, :], key, value, mask[..., order, :])
-    assert relative_error(shuffled, expected) < 1e-10
-
-
-@given(cases())
-def test_a_shift_of_all_keys_changes_no_weight(case):
-    query, key, _, mask = (x.double() if x.is_floating_point() else x for x in case)
-    shifted = attention_weights(query, key + torch.randn(D_K, dtype=torch.float64), mask)
-    # Scores of thousands are rounded at 1e-13, and so are the weights, relatively.
-    torch.testing.assert_close(shifted, attention_weights(query, key, mask), rtol=0, atol=1e-9)
-
-
 @given(cases())
 def test_masked_keys_are_as_good_as_absent(case):
     query, key, value, mask = (x.double() if x.is_floating_point() else x for x in case)
@@ -302,20 +278,6 @@ def test_masked_keys_are_as_good_as_absent(case):
     masked = scaled_dot_product_attention(query, key, value, row.expand(mask.shape))
     cut = scaled_dot_product_attention(query, key[..., row, :], value[..., row, :])
     torch.testing.assert_close(masked, cut, rtol=0, atol=1e-12)
-
-
-@given(st.integers(0, Q_SEQ - 1), st.integers(0, 2**16))
-def test_a_causal_mask_hides_the_future(t, seed):
-    torch.manual_seed(seed)
-    mask = causal_mask(Q_SEQ)
-    query, key, value = random_inputs(kv_seq=Q_SEQ)
-    changed_key, changed_value = key.clone(), value.clone()
-    changed_key[t:] += torch.randn(Q_SEQ - t, D_K)  # not one number for all, which could cancel
-    changed_value[t:] += torch.randn(Q_SEQ - t, D_V)
-    before = scaled_dot_product_attention(query, key, value, mask)
-    after = scaled_dot_product_attention(query, changed_key, changed_value, mask)
-    assert torch.equal(after[:t], before[:t])
-    assert (after[t:] != before[t:]).any(dim=-1).all()
 
 
 def test_a_nan_behind_the_mask_still_spreads():
@@ -361,20 +323,7 @@ def test_dropout_acts_on_the_weights():
     assert (dropped.sum(dim=-1) - 1).abs().max() > 1e-2  # no longer means
 
 
-def test_dropout_of_everything_gives_zeros():
-    output = scaled_dot_product_attention(*random_inputs(), dropout_p=1.0)
-    assert torch.equal(output, torch.zeros_like(output))
-
-
 # Input of all kinds
-
-
-def test_input_need_not_be_contiguous():
-    query, key, value = random_inputs(BATCH, HEADS)
-    strided = [x.transpose(0, -1).contiguous().transpose(0, -1) for x in (query, key, value)]
-    assert not any(x.is_contiguous() for x in strided)
-    expected = scaled_dot_product_attention(query, key, value)
-    assert relative_error(scaled_dot_product_attention(*strided), expected) < 1e-14
 
 
 # Errors

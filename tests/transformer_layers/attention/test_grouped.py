@@ -17,7 +17,6 @@ from transformer_layers import (
     LlamaRMSNorm,
     RMSNorm,
     RotaryPositions,
-    causal_mask,
     sliding_window_mask,
 )
 
@@ -101,15 +100,6 @@ def test_a_window_with_a_cache_is_that_of_the_whole(window, pieces):
     cache = KeyValueCache(2, 2, 9, 4, dtype=torch.float64)
     found = [layer(piece, cache) for piece in x.split(pieces, dim=1)]
     assert_same([torch.cat(found, dim=1)], [expected])
-
-
-def test_a_window_that_is_long_enough_hides_nothing():
-    assert sliding_window_mask(4, 4).equal(causal_mask(4))
-    assert sliding_window_mask(2, 3, past=4).int().tolist() == [
-        [0, 0, 1, 1, 1, 0],
-        [0, 0, 0, 1, 1, 1],
-    ]
-    assert sliding_window_mask(5, 2).sum(-1).tolist() == [1, 2, 2, 2, 2]
 
 
 def test_the_bytes_of_a_cache_are_those_of_the_heads_of_keys():

@@ -2,10 +2,8 @@
 
 import itertools
 import os
-import random
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,15 +26,6 @@ def saver(target: Target, *args: Any) -> Iterator[None]:
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-
-
-def killed_at_random(kills: int, within: float, target: Target, *args: Any) -> Iterator[None]:
-    """Runs `target`, which saves without an end, so many times; yields after each kill."""
-    rng = random.Random(0)
-    for _ in range(kills):
-        with saver(target, *args):
-            time.sleep(rng.uniform(0, within))
-        yield
 
 
 def killed_at_each_step(folder: Path, target: Target, *args: Any) -> Iterator[int]:

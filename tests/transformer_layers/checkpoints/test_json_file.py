@@ -35,12 +35,6 @@ def test_refuses_a_file_that_is_too_large_without_reading_it(tmp_path):
     assert memory.peak() - before < 2**30
 
 
-def test_accepts_the_largest_file(tmp_path):
-    path = tmp_path / "a.json"
-    path.write_bytes(b'{"a": 1}'.ljust(2**23))
-    assert read_json_object(path) == {"a": 1}
-
-
 NO_OBJECTS = {
     "empty": (b"", "cannot be read as JSON: Expecting value"),
     "not closed": (b'{"a": 1', "cannot be read as JSON: Expecting ',' delimiter"),

@@ -169,18 +169,6 @@ def test_the_two_penalties_by_hand(n, plain, paper):
     assert PaperLengthPenalty(0.6)(1) == 1.0
 
 
-def test_the_two_penalties_can_choose_otherwise():
-    chosen = set()
-    for seed in range(40):
-        logits = random_table(5, seed, std=1.0)
-        rows = [search(logits, 4, 8, each, exhaustive=True)[0].tolist() for each in PENALTIES]
-        chosen.add(rows[0] == rows[1])
-    assert chosen == {True, False}
-
-
-PENALTIES = (PlainLengthPenalty(0.6), PaperLengthPenalty(0.6))
-
-
 @pytest.mark.usefixtures("as_users_run_it")
 def test_errors():
     with pytest.raises(ValueError, match=r"^beams must be at least 1, got 0"):

@@ -8,10 +8,8 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.transformer_layers.models.gpt2.models import (
-    N_POSITIONS,
     VOCAB,
     assert_probable,
     modes,
@@ -21,7 +19,6 @@ from tests.transformer_layers.models.gpt2.models import (
     seeds,
 )
 from transformer_layers import GPT2, KeyValueCache, ready_for_inference
-from transformer_layers.generation import loop
 from transformer_layers.generation.loop import as_batch
 from transformer_layers.generation.sampling import (
     next_token,
@@ -131,11 +128,6 @@ def test_sequences_have_the_frequencies_of_their_probabilities():
 # Generation, by its laws
 
 
-def test_the_models_of_these_tests_choose_various_tokens():
-    tokens = [random_model(seed).generate(random_ids(2, 4, seed), 12)[:, 4:] for seed in range(6)]
-    assert min(len(row.unique()) for rows in tokens for row in rows) >= 4
-
-
 def test_greedy_is_the_same_every_time_and_touches_no_generator():
     model, ids = random_model(dropout=0.5), random_ids(2, 4)
     state = torch.get_rng_state()
@@ -155,15 +147,6 @@ def test_a_seeded_generator_decides_everything():
     assert not torch.equal(model.generate(ids, 12, 1.0, generator=seeded(6)), first)
 
 
-def test_without_a_generator_the_global_one_decides():
-    model, ids = random_model(), random_ids(3, 4)
-    torch.manual_seed(5)
-    first = model.generate(ids, 12, 1.0)
-    assert not torch.equal(model.generate(ids, 12, 1.0), first)
-    torch.manual_seed(5)
-    assert torch.equal(model.generate(ids, 12, 1.0), first)
-
-
 @pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "top_k": 3, "top_p": 0.9}])
 def test_a_sequence_does_not_depend_on_the_others(options):
     model, ids = random_model(), random_ids(4, 5)
@@ -175,45 +158,11 @@ def test_a_sequence_does_not_depend_on_the_others(options):
     assert not torch.equal(after[0], before[0])
 
 
-def test_a_greedy_sequence_is_the_same_alone():
-    model, ids = random_model(), random_ids(5, 4)
-    alone = [model.generate(row[None], 11) for row in ids]
-    assert torch.equal(model.generate(ids, 11), torch.cat(alone))
-
-
-def test_top_k_of_one_is_greedy_whatever_the_temperature():
-    model, ids = random_model(), random_ids(3, 4)
-    assert torch.equal(model.generate(ids, 9, 50.0, top_k=1), model.generate(ids, 9))
-    assert torch.equal(model.generate(ids, 9, 50.0, top_p=1e-9), model.generate(ids, 9))
-
-
-@given(st.integers(0, 9))
-def test_fewer_tokens_are_the_beginning_of_more(new):
-    model, ids = random_model(), random_ids(2, 4)
-    more = model.generate(ids, 10, 1.0, generator=seeded(3))
-    assert torch.equal(model.generate(ids, new, 1.0, generator=seeded(3)), more[:, : 4 + new])
-
-
-def test_dropout_is_off():
-    model, ids = random_model(dropout=0.9), random_ids(2, 4)
-    expected = model.generate(ids, 10)
-    model.train()
-    assert torch.equal(model.generate(ids, 10), expected)
-
-
 def mixed_modes(model):
     model.train()
     model.h[0].eval()
     model.h[1].attn.dropout.eval()
     return model
-
-
-def test_each_module_stays_in_its_mode():
-    model = mixed_modes(random_model())
-    before = modes(model)
-    assert len(set(before.values())) == 2
-    model.generate(random_ids(2, 4), 3)
-    assert modes(model) == before
 
 
 def test_each_module_stays_in_its_mode_after_an_error():
@@ -264,20 +213,6 @@ def test_threads_that_generate_at_once_leave_each_module_in_its_mode():
     assert all(torch.equal(result, expected) for result in results)
 
 
-def test_dropout_that_another_thread_switches_on_changes_no_token():
-    model, ids = random_model(dropout=0.9), random_ids(2, 4)
-    expected = model.generate(ids, 10)
-
-    def in_another_thread(*_):
-        thread = threading.Thread(target=model.train)
-        thread.start()
-        thread.join()
-
-    model.ln_f.register_forward_pre_hook(in_another_thread)
-    assert torch.equal(model.generate(ids, 10), expected)
-    assert all(modes(model).values())
-
-
 def test_no_gradient_is_recorded_and_none_is_lost():
     model, ids = random_model(), random_ids(2, 4)
     model.loss(ids).backward()
@@ -287,25 +222,6 @@ def test_no_gradient_is_recorded_and_none_is_lost():
     with torch.inference_mode():
         inside = model.generate(ids, 3)
     assert torch.equal(inside, model.generate(ids, 3))
-
-
-def test_what_is_computed_for_a_token_needs_no_gradient():
-    model, recorded = random_model(), []
-    model.ln_f.register_forward_hook(lambda _, inputs, y: recorded.append(y.requires_grad))
-    model.generate(random_ids(2, 4), 3)
-    assert recorded == [False] * 3
-
-
-def test_tokens_are_chosen_by_logits_of_the_models_dtype(monkeypatch):
-    seen = []
-
-    def chosen(logits, *_, **__):
-        seen.append(logits.dtype)
-        return logits.argmax(dim=-1)
-
-    monkeypatch.setattr(loop, "next_token", chosen)
-    random_model(dtype=torch.float32).generate(random_ids(2, 4), 2)
-    assert seen == [torch.float32] * 2
 
 
 # Work and memory
@@ -346,27 +262,6 @@ def test_keys_and_values_stay_where_they_were_allocated(monkeypatch):
     assert len({place for step in places for place, _ in step}) == 4
 
 
-class Concatenations(TorchDispatchMode):
-    """Records the dtypes of what is concatenated."""
-
-    def __init__(self):
-        super().__init__()
-        self.dtypes = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        if function.overloadpacket in (torch.ops.aten.cat, torch.ops.aten.stack):
-            self.dtypes.append(result.dtype)
-        return result
-
-
-def test_nothing_but_tokens_is_concatenated():
-    model = random_model()
-    with Concatenations() as concatenations:
-        model.generate(random_ids(2, 5), 8)
-    assert {*concatenations.dtypes} == {torch.int64}
-
-
 def test_nothing_is_computed_for_no_new_token():
     model, calls = random_model(), []
     model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
@@ -376,12 +271,6 @@ def test_nothing_is_computed_for_no_new_token():
 
 
 # Limits
-
-
-def test_up_to_the_last_position():
-    model = random_model()
-    assert model.generate(random_ids(2, 5), N_POSITIONS - 5).shape == (2, N_POSITIONS)
-    assert model.generate(random_ids(2, N_POSITIONS), 0).shape == (2, N_POSITIONS)
 
 
 @pytest.mark.parametrize(("seq", "new"), [(5, 13), (17, 1), (18, 0), (1, 10**12)])
@@ -413,13 +302,6 @@ def test_an_empty_batch(options):
     assert result.dtype == torch.int64
 
 
-def test_ids_need_not_be_contiguous_and_stay_as_they_are():
-    model, ids = random_model(), random_ids(5, 3).T
-    kept = ids.clone()
-    assert torch.equal(model.generate(ids, 4), model.generate(ids.contiguous(), 4))
-    assert torch.equal(ids, kept)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 def test_low_precision_chooses_tokens_that_are_nearly_the_best(dtype):
     model = random_model(dtype=dtype)
@@ -430,11 +312,6 @@ def test_low_precision_chooses_tokens_that_are_nearly_the_best(dtype):
     assert (logits.amax(dim=-1) - chosen).max() <= 100 * torch.finfo(dtype).eps
     drawn = model.generate(random_ids(3, 5), 10, 0.9, 7, 0.9, seeded())
     assert torch.equal(model.generate(random_ids(3, 5), 10, 0.9, 7, 0.9, seeded()), drawn)
-
-
-def test_a_copy_of_the_model_generates_the_same():
-    model, ids = random_model(), random_ids(2, 4)
-    assert torch.equal(copy.deepcopy(model).generate(ids, 6), model.generate(ids, 6))
 
 
 # The end of a sequence
@@ -564,14 +441,6 @@ def test_prompts_keep_their_dtype_and_are_no_views_of_the_result():
         assert torch.equal(prompts[0], random_ids(1, 2)[0].int())
 
 
-def test_prompts_of_different_lengths_up_to_the_last_position():
-    model = random_model()
-    prompts = [random_ids(1, 2)[0], random_ids(1, 7)[0]]
-    assert [len(each) for each in model.generate(prompts, N_POSITIONS - 7)] == [12, N_POSITIONS]
-    with pytest.raises(ValueError, match="17 positions, got a sequence of 18"):
-        model.generate(prompts, N_POSITIONS - 6)
-
-
 # Penalty of repetition, and min_p
 
 
@@ -606,12 +475,6 @@ def test_all_options_together_draw_the_tokens_of_transformers():
         assert torch.equal(model.generate(ids, 13, **options), expected)
 
 
-def test_min_p_of_one_is_greedy_whatever_the_temperature():
-    model, ids = random_model(), random_ids(3, 4)
-    assert torch.equal(model.generate(ids, 9, 50.0, min_p=1.0), model.generate(ids, 9))
-    assert not torch.equal(model.generate(ids, 9, 50.0, min_p=0.0), model.generate(ids, 9))
-
-
 @pytest.mark.parametrize("token", [0, 5])
 def test_padding_is_not_penalized(token):
     # A penalty of next to nothing repeats what stands in the text, and nothing else.
@@ -621,13 +484,6 @@ def test_padding_is_not_penalized(token):
         alone = [model.generate(row[None], 8, repetition_penalty=penalty)[0] for row in prompts]
         found = model.generate(prompts, 8, repetition_penalty=penalty)
         assert [each.tolist() for each in found] == [each.tolist() for each in alone]
-
-
-def test_a_penalty_on_int32_tokens_and_on_an_empty_batch():
-    model, ids = random_model(), random_ids(2, 4)
-    expected = model.generate(ids, 5, repetition_penalty=2.0)
-    assert torch.equal(model.generate(ids.int(), 5, repetition_penalty=2.0).long(), expected)
-    assert model.generate(ids[:0], 5, repetition_penalty=2.0).shape == (0, 9)
 
 
 # What else ends a sequence
@@ -679,13 +535,6 @@ def test_each_row_ends_by_itself_whatever_ends_it(seed, with_token, of_lengths):
             for row, filling in zip(expected, fillings, strict=True)
         ]
     assert new == expected
-
-
-def test_what_ends_a_sequence_runs_with_gradients_and_modes_as_they_are():
-    model = random_model(dropout=0.5).train()
-    seen = []
-    model.generate(random_ids(1, 4), 2, stop=lambda new: seen.append(torch.is_grad_enabled()))
-    assert seen == [True, True]
 
 
 # Logits
@@ -806,14 +655,6 @@ def test_under_autocast_as_without_a_cache(dtype):
     assert (whole[:, 3:-1].amax(dim=-1) - chosen).max() <= error
 
 
-def test_autocast_leaves_caches_of_float64_alone():
-    model, ids = random_model(), random_ids(3, 4)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(model.generate(ids, 9), random_model().generate(ids, 9))
-    with torch.device("meta"), torch.autocast("cpu", dtype=torch.bfloat16):
-        assert "float32, meta" in repr(GPT2(model.config).new_caches(1, 2)[0])
-
-
 # Errors
 
 
@@ -870,22 +711,6 @@ def test_errors_of_prompts(ids, new, error, message):
 def test_errors_of_stop_tokens(eos_token, error, message):
     with pytest.raises(error, match=message):
         random_model().generate(random_ids(1, 3), 2, eos_token=eos_token)
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("new", [0, 4])
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ((math.nan,), ValueError, "temperature must be 0 or a finite number above, got nan"),
-        ((0.0, -3), ValueError, "top_k must be at least 1, got -3"),
-        ((1.0, 2.0), TypeError, "top_k must be an int, got 2.0 of type float"),
-        ((0.0, None, -1), ValueError, "top_p must be above 0 and at most 1, got -1"),
-    ],
-)
-def test_options_are_asked_about_first(options, new, error, message):
-    with pytest.raises(error, match=message):
-        random_model().generate(random_ids(2, 3), new, *options)
 
 
 @pytest.mark.usefixtures("as_users_run_it")

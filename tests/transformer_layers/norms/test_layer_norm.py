@@ -141,14 +141,6 @@ def test_without_the_affine_map_it_equals_torch(shape, dtype):
         )
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_without_the_affine_map_low_precision_is_one_rounding_from_float64(dtype):
-    layer_norm = LayerNorm(64, elementwise_affine=False)
-    x = (20 * torch.randn(5, 64) + 600).to(dtype)
-    assert layer_norm(x).dtype == dtype
-    assert_rounded_once(layer_norm(x), layer_norm(x.double()))
-
-
 @pytest.mark.parametrize("d_model", [4, 768])
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
 def test_float32_is_as_near_to_float64_as_rounding_allows(d_model, offset):
@@ -176,37 +168,6 @@ def test_a_shift_of_the_row_changes_nothing(row, shift):
 def test_a_scale_of_the_row_is_a_scale_of_eps(row, scale):
     scaled = LayerNorm(len(row), eps=1e-5 * scale**2).double()(row * scale)
     torch.testing.assert_close(scaled, LayerNorm(len(row)).double()(row), rtol=1e-9, atol=1e-9)
-
-
-@given(rows)
-def test_mean_zero_and_a_variance_that_eps_shrinks(row):
-    y = LayerNorm(len(row)).double()(row)
-    var = row.var(correction=0)
-    assert y.mean().abs() <= 1e-9
-    torch.testing.assert_close(y.var(correction=0), var / (var + 1e-5), rtol=1e-9, atol=1e-9)
-
-
-@given(rows, st.randoms(use_true_random=False))
-def test_features_may_be_permuted(row, random):
-    order = list(range(len(row)))
-    random.shuffle(order)
-    layer_norm = with_random_weights(LayerNorm(len(row))).double()
-    permuted = LayerNorm(len(row)).double()
-    permuted.load_state_dict({k: v[order] for k, v in layer_norm.state_dict().items()})
-    torch.testing.assert_close(permuted(row[order]), layer_norm(row)[order], rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("value", [9.0, math.inf, math.nan])
-def test_a_token_does_not_see_its_neighbours(value):
-    layer_norm = with_random_weights(LayerNorm(7))
-    x = torch.randn(2, 5, 7)
-    before = layer_norm(x)
-    x[1, 2, 3] = value
-    after = layer_norm(x)
-    untouched = torch.ones(2, 5, dtype=torch.bool)
-    untouched[1, 2] = False
-    assert torch.equal(after[untouched], before[untouched])
-    assert not torch.equal(after[1, 2], before[1, 2])
 
 
 # Low precision

@@ -120,15 +120,6 @@ def test_without_the_gain_each_kind_equals_torch(kind, shape, dtype):
         )
 
 
-@pytest.mark.parametrize("kind", [RMSNorm, LlamaRMSNorm, GemmaRMSNorm])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_without_the_gain_low_precision_is_one_rounding_from_float64(kind, dtype):
-    rms_norm = kind(64, elementwise_affine=False)
-    x = (20 * torch.randn(5, 64) + 600).to(dtype)
-    assert rms_norm(x).dtype == dtype
-    assert_rounded_once(rms_norm(x), rms_norm(x.double()))
-
-
 @pytest.mark.parametrize("width", [1, 3, 768])
 def test_a_constant_row_of_any_size_gives_the_weight_in_float32(width):
     rms_norm = with_random_weights(RMSNorm(width))
@@ -161,29 +152,10 @@ def test_a_scale_of_the_row_is_a_scale_of_eps(row, scale):
 
 
 @given(rows)
-def test_it_is_odd(row):
-    rms_norm = with_random_weights(RMSNorm(len(row))).double()
-    assert torch.equal(rms_norm(-row), -rms_norm(row))
-
-
-@given(rows)
 def test_it_is_layer_norm_where_the_mean_is_zero(row):
     row = torch.cat([row, -row])
     expected = LayerNorm(len(row), eps=1e-6).double()(row)
     torch.testing.assert_close(RMSNorm(len(row)).double()(row), expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("value", [9.0, math.inf, math.nan])
-def test_a_token_does_not_see_its_neighbours(value):
-    rms_norm = with_random_weights(RMSNorm(7))
-    x = torch.randn(2, 5, 7)
-    before = rms_norm(x)
-    x[1, 2, 3] = value
-    after = rms_norm(x)
-    untouched = torch.ones(2, 5, dtype=torch.bool)
-    untouched[1, 2] = False
-    assert torch.equal(after[untouched], before[untouched])
-    assert not torch.equal(after[1, 2], before[1, 2])
 
 
 # Low precision

@@ -77,16 +77,6 @@ def test_neighbours_equal_those_of_gpt_j_in_transformers():
     assert_same([rotary(x.transpose(1, 2)).transpose(1, 2)], [expected])
 
 
-@given(st.integers(0, 10**6), st.integers(0, 500))
-def test_neighbours_are_a_product_of_complex_numbers(place, seed):
-    x = torch.randn(1, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    rotary = RotaryPositions(8, layout="neighbours")
-    angles = place * rotary.frequencies()
-    turn = torch.polar(torch.ones_like(angles), angles)
-    expected = torch.view_as_real(torch.view_as_complex(x.view(1, 4, 2)) * turn).flatten(1)
-    assert_same([rotary(x, torch.tensor([place]))], [expected])
-
-
 # By their laws
 
 
@@ -102,13 +92,6 @@ def test_scores_depend_on_distances(layout, first, second, shift):
         return rotary(query, places[0]) @ rotary(key, places[1]).T
 
     torch.testing.assert_close(score(0), score(shift), rtol=0, atol=1e-9)
-
-
-@over_layouts
-def test_lengths_are_kept_and_position_0_is_not_turned(layout):
-    rotary, x = RotaryPositions(6, layout=layout), random(2, 5, 6)
-    assert_same([rotary(x).norm(dim=-1)], [x.norm(dim=-1)])
-    assert rotary(x)[:, 0].equal(x[:, 0])
 
 
 def test_permuted_weights_give_the_scores_of_the_other_layout_and_others_do_not():

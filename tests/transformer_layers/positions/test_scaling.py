@@ -98,13 +98,6 @@ def test_the_ntk_aware_base_is_that_of_the_longest_sequence_of_dynamic_ntk():
     assert_same([RotaryPositions(16, scaling=NTKScaling(factor)).frequencies()], [frequencies])
 
 
-def test_the_ntk_aware_base_keeps_the_fastest_pair_and_divides_the_slowest():
-    plain = RotaryPositions(16).frequencies()
-    scaled = RotaryPositions(16, scaling=NTKScaling(5.0)).frequencies()
-    assert scaled[0] == plain[0]
-    torch.testing.assert_close(scaled[-1], plain[-1] / 5)
-
-
 def test_yarn_multiplies_scores_by_the_square_of_its_factor():
     x = torch.randn(5, 8, dtype=torch.float64)
     scaling = YaRNScaling(4.0, 512)

@@ -33,21 +33,6 @@ def test_equals_the_formula_element_by_element(seq, d_model):
             assert table[pos, column].item() == pytest.approx(expected, abs=1e-13)
 
 
-@given(seq=st.integers(1, 40), pairs=st.integers(1, 8), shift=st.integers(0, 30))
-def test_a_shift_is_a_rotation_of_each_pair(seq, pairs, shift):
-    table = sinusoidal_positions(seq + shift, 2 * pairs, dtype=torch.float64)
-    angles = shift / 10000 ** (torch.arange(pairs, dtype=torch.float64) / pairs)
-    sin, cos = table[:seq].unflatten(-1, (pairs, 2)).unbind(-1)
-    rotated = torch.stack(
-        (
-            sin * angles.cos() + cos * angles.sin(),
-            cos * angles.cos() - sin * angles.sin(),
-        ),
-        dim=-1,
-    )
-    torch.testing.assert_close(rotated.flatten(-2), table[shift:], rtol=0, atol=1e-13)
-
-
 def test_is_exact_in_float32_far_out_too():
     table = sinusoidal_positions(20_000, 6)
     assert table.dtype == torch.float32

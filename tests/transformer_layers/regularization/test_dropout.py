@@ -123,34 +123,6 @@ def test_mean_and_variance_of_an_element(p, seed):
     assert abs(y.var() - variance) < 6 * math.sqrt((fourth_moment - variance**2) / 100_000) + 1e-3
 
 
-@given(st.floats(0.0, 1.0), st.integers(0, 3))
-def test_any_shape_keeps_shape_and_sign(p, ndim):
-    x = torch.randn(tuple(range(2, 2 + ndim)), dtype=torch.float64)
-    y = dropout(x, p)
-    assert y.shape == x.shape
-    kept = y != 0
-    if p < 1:
-        torch.testing.assert_close(y[kept], x[kept] / (1 - p), rtol=1e-15, atol=0)
-
-
-def test_elements_are_dropped_independently():
-    kept = (dropout(torch.ones(1000, 1000), 0.5) != 0).double()
-    # The covariance of two neighbours is 0, with a standard deviation of 1/4 / root of the pairs.
-    for a, b in [(kept[:, 1:], kept[:, :-1]), (kept[1:], kept[:-1])]:
-        covariance = ((a - 0.5) * (b - 0.5)).mean().item()
-        assert abs(covariance) < 5 * 0.25 / math.sqrt(a.numel())
-
-
-def test_the_same_seed_draws_the_same():
-    x = torch.randn(100)
-    torch.manual_seed(3)
-    first = dropout(x)
-    second = dropout(x)
-    torch.manual_seed(3)
-    assert torch.equal(dropout(x), first)
-    assert not torch.equal(second, first)
-
-
 # Low precision
 
 

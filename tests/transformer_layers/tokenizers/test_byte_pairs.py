@@ -22,7 +22,6 @@ from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 from tokenizers import models, pre_tokenizers
 
 from tests.transformer_layers.models.gpt2.published import published_files, published_vocabulary
-from transformer_layers.tokenizers import byte_pairs
 from transformer_layers.tokenizers.byte_pairs import (
     BYTES,
     CHARACTERS,
@@ -206,11 +205,6 @@ def test_any_text_is_encoded_alike(text):
         assert decode(same(text), tokens()) == text
 
 
-def test_texts_of_words_are_encoded_alike():
-    for text in texts_by_chance(2000):
-        assert decode(same(text), tokens()) == text
-
-
 # Characters that Unicode has had for longest and code points that it has not given out are the same
 # to all. Between the two, each library's own table of letters and numbers counts.
 
@@ -280,31 +274,6 @@ def test_what_is_no_text_is_refused():
 def test_a_long_run_of_one_letter(length):
     found = same("a" * length)
     assert len(found) == length // 4  # "aaaa" is the longest token of them
-
-
-def test_lookups_grow_with_the_length():
-    class Counted(dict):
-        lookups = 0
-
-        def __getitem__(self, key):
-            self.lookups += 1
-            return super().__getitem__(key)
-
-        def __contains__(self, key):
-            self.lookups += 1
-            return super().__contains__(key)
-
-        def get(self, key, default=None):
-            self.lookups += 1
-            return super().get(key, default)
-
-    def lookups(n):
-        chance = random.Random(0)
-        counted = Counted(ranks())
-        encode("".join(chance.choices("abcdefghij", k=n)), published_vocabulary()[0], counted)
-        return counted.lookups
-
-    assert lookups(40_000) < 5 * lookups(10_000) < 5 * 10 * 10_000  # quadratic: 16 times as many
 
 
 # Special tokens
@@ -382,17 +351,6 @@ def test_training_finds_the_merges_of_tokenizers(texts):
     assert library._vocab == vocab | {END_OF_TEXT: len(vocab)}
 
 
-@pytest.mark.parametrize(
-    ("modules", "size"), [((re, random), 450), all_of_them((inspect, re, random), 700)]
-)
-def test_training_on_long_texts_finds_the_merges_of_tokenizers(modules, size):
-    texts = [inspect.getsource(module) for module in modules]
-    vocab, merges = train(texts, size)
-    assert len(merges) == size - 256
-    assert train_tokenizer(texts, size + 1)._merges == merges
-    assert train(reversed(texts), size) == (vocab, merges)
-
-
 def long_pieces():
     """Texts with pieces beyond the length at which training cuts them, within characters too."""
     chance = random.Random(0)
@@ -407,21 +365,3 @@ def test_training_cuts_long_pieces_as_tokenizers_is_told_to():
         assert library._merges == merges
         assert all(library.decode(library.encode(text)) == text for text in texts)
         assert len(vocab) > 256
-
-
-def test_training_on_one_long_piece_takes_no_more_work_than_its_parts(monkeypatch):
-    tokens = 0
-
-    def counted(piece, ranks):
-        nonlocal tokens
-        tokens += len(piece)
-        return merged(piece, ranks)
-
-    def work(n):
-        nonlocal tokens
-        tokens = 0
-        train(["a" * n], 266)
-        return tokens
-
-    monkeypatch.setattr(byte_pairs, "merged", counted)
-    assert work(16 * 4096) == work(4096)

@@ -13,11 +13,10 @@ from tests.transformer_layers.comparisons import (
     values_and_gradients,
     with_random_weights,
 )
-from transformer_layers import GPT2Block, KeyValueCache, causal_mask
+from transformer_layers import GPT2Block, causal_mask
 
 BATCH, SEQ = 3, 20
 N_EMBD, N_HEAD, EPS = 14, 2, 1e-3
-D_K = N_EMBD // N_HEAD
 
 
 def random_block(dropout=0.0):
@@ -79,13 +78,6 @@ def test_the_block_equals_that_of_transformers(implementation):
 
 
 # Laws
-
-
-def test_in_pieces_with_a_cache_as_in_one():
-    block, x = random_block(), random_input(BATCH)
-    cache = KeyValueCache(BATCH, N_HEAD, SEQ, D_K, dtype=x.dtype)
-    pieces = [block(piece, cache) for piece in x.split([7, 1, 12], dim=1)]
-    assert_same([torch.cat(pieces, dim=1)], [block(x)])
 
 
 def test_dropout_of_both_sublayers_leaves_the_residual():

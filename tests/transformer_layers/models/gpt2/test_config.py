@@ -6,7 +6,7 @@ import math
 import pytest
 from transformers import GPT2Config as TheirConfig
 
-from transformer_layers import GPT2, GPT2Config
+from transformer_layers import GPT2Config
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -52,11 +52,6 @@ def test_a_config_is_a_value():
 def test_what_is_allowed(sizes):
     config = GPT2Config(**sizes)
     assert {name: getattr(config, name) for name in sizes} == sizes
-
-
-def test_a_model_of_size_one():
-    config = GPT2Config(vocab_size=1, n_positions=1, n_embd=1, n_layer=1, n_head=1)
-    assert sum(parameter.numel() for parameter in GPT2(config).parameters()) == 1 + 1 + 25 + 2
 
 
 @pytest.mark.parametrize("name", ["vocab_size", "n_positions", "n_embd", "n_layer", "n_head"])

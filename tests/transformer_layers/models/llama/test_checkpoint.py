@@ -63,19 +63,6 @@ _LENGTH = "original_max_position_embeddings"
 LISTS = {"rope_type": "longrope", "short_factor": [1.0, 2.0], "long_factor": [3.0, 4.0]}
 
 
-def test_of_two_forms_the_one_that_is_not_empty_counts(tmp_path):
-    for empty in (None, {}):
-        for one, other in (
-            ("rope_parameters", "rope_scaling"),
-            ("rope_scaling", "rope_parameters"),
-        ):
-            found = config_of(tmp_path, **{one: empty, other: {"type": "linear", "factor": 2.0}})
-            assert found.rope_scaling is not None
-            assert found.rope_scaling.factor == 2.0
-    both = config_of(tmp_path, rope_parameters=LLAMA3, rope_scaling=LLAMA3)
-    assert both.rope_scaling == config_of(tmp_path, rope_scaling=LLAMA3).rope_scaling
-
-
 @pytest.mark.parametrize("kind", [{"rope_type": "yarn", "factor": 8.0}, LLAMA3])
 def test_the_longest_sequence_of_before_counts_beside_the_settings(tmp_path, kind):
     name = "original_max_position_embeddings"
@@ -141,17 +128,6 @@ def test_settings_that_contradict_each_other_or_are_not_read_are_refused(
 ):
     with pytest.raises(ValueError, match=re.escape(said)):
         config_of(tmp_path, model_type=family, **changed)
-
-
-@pytest.mark.parametrize("empty", [{}, {"rope_parameters": None}, {"rope_parameters": {}}])
-def test_two_forms_that_say_the_same_are_one(tmp_path, empty):
-    one = config_of(tmp_path, rope_scaling=YARN, rope_theta=1e6, **empty)
-    assert (one.rope_theta, one.rope_scaling) == (1e6, YaRNScaling(4.0, 10))
-    old = {"type": "yarn", "rope_theta": 1e6} | {k: YARN[k] for k in list(YARN)[1:]}
-    both = config_of(tmp_path, rope_scaling=old, rope_parameters=YARN | {"rope_theta": 1e6})
-    assert both == one
-    assert config_of(tmp_path, rope_scaling=YARN, rope_parameters=YARN, rope_theta=1e6) == one
-    assert config_of(tmp_path, rope_parameters=DEFAULT, rope_theta=1e6).rope_theta == 1e6
 
 
 @pytest.mark.parametrize(
