@@ -2,11 +2,12 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -24,9 +25,11 @@ from tools.site_report.serving import BROWSERS, ROOT, Handler
 
 DESKTOP = ViewportSize(width=1300, height=900)
 PHONE = ViewportSize(width=390, height=844)
-SCREEN = ViewportSize(width=1280, height=1000)  # by which the height of a chapter is counted
+SCREEN = ViewportSize(width=1300, height=1000)  # by which the height of a chapter is counted
 LABEL = 11  # pixels of a word in a figure on a phone, at least
 NARROW = ViewportSize(width=320, height=568)  # the narrowest phones, and a desktop at 400 %
+
+_LINK = re.compile(r'href="([^"#?]+\.html)')
 
 expect.set_options(timeout=60_000)  # milliseconds; five seconds can be short on a busy machine
 
@@ -60,32 +63,36 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def pages(html: Path) -> dict[str, BeautifulSoup]:
-    """Every page that can be reached from the first one, by its path."""
-    found: dict[str, BeautifulSoup] = {}
+def texts(html: Path) -> dict[str, str]:
+    """What every page that can be reached from the first one consists of, by its path."""
+    found: dict[str, str] = {}
     ahead = ["index.html"]
     while ahead:
         name = ahead.pop()
         file = html / name
         if name in found or not file.is_file():  # test_links.py reports what is missing
             continue
-        found[name] = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
-        links = [urlsplit(urljoin(name, tag["href"])) for tag in found[name].select("[href]")]
-        ahead += [
-            unquote(link.path) for link in links if not link.netloc and link.path.endswith(".html")
-        ]
+        found[name] = file.read_text(encoding="utf-8")
+        links = [urlsplit(urljoin(name, link)) for link in set(_LINK.findall(found[name]))]
+        ahead += [unquote(link.path) for link in links if not link.netloc]
     return dict(sorted(found.items()))
 
 
 @pytest.fixture(scope="session")
-def different(pages: dict[str, BeautifulSoup]) -> list[str]:
-    """The pages that a browser visits: of those with a module's source, which are alike, some.
+def pages(texts: dict[str, str]) -> dict[str, BeautifulSoup]:
+    """The same pages, parsed: this takes half a minute, so who asks is of the group "site"."""
+    return {name: BeautifulSoup(text, "html.parser") for name, text in texts.items()}
 
-    They are the longest and every tenth.
+
+@pytest.fixture(scope="session")
+def different(texts: dict[str, str]) -> list[str]:
+    """The pages that a browser visits, the longest first.
+
+    Of those with a module's source, which are alike, the longest and every twentieth.
     """
-    alike = [name for name in pages if name.startswith("_modules/")]
-    alike.sort(key=lambda name: len(str(pages[name])), reverse=True)
-    return [name for name in pages if name not in set(alike) - set(alike[::10])]
+    by_length = sorted(texts, key=lambda name: len(texts[name]), reverse=True)
+    alike = [name for name in by_length if name.startswith("_modules/")]
+    return [name for name in by_length if name not in set(alike) - set(alike[::20])]
 
 
 @pytest.fixture(scope="session")
@@ -171,49 +178,66 @@ def watch(page: Page, visit: Visit, address: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def visits_made() -> dict[str, Visit]:
-    """The visits that were made already, each once for all tests."""
+def visits_made() -> dict[int, dict[str, Visit]]:
+    """The halves of the site that were visited already, each once for all tests."""
     return {}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(half, marks=pytest.mark.xdist_group(f"half {half}")) for half in (0, 1)],
+)
 def visits(
-    browser: Browser, address: str, different: list[str], visits_made: dict[str, Visit]
+    request: pytest.FixtureRequest, different: list[str], visits_made: dict[int, dict[str, Visit]]
 ) -> dict[str, Visit]:
-    """A first visit to each page that differs: light and dark, on a desktop and on a phone."""
-    for name in different:
-        if name not in visits_made:
-            visits_made[name] = visited(browser, address, name)
-    return visits_made
+    """A visit to each page of a half of the site: light and dark, on a desktop and on a phone.
+
+    Every other page by their length; two workers have a half each.
+    """
+    half: int = request.param
+    if half not in visits_made:
+        browser, address = map(request.getfixturevalue, ("browser", "address"))
+        visits_made[half] = visited(browser, address, different[half::2])
+    return visits_made[half]
 
 
-def visited(browser: Browser, address: str, name: str) -> Visit:
-    """Visits a page with nothing kept from before, and asks all that needs no click."""
-    context = browser.new_context(color_scheme="light", viewport=DESKTOP)
+def visited(browser: Browser, address: str, names: Sequence[str]) -> dict[str, Visit]:
+    """Visits pages, and asks each all that needs no click.
+
+    The browser keeps files from one page to the next, but nothing of what a page stores.
+    """
+    context = browser.new_context(color_scheme="light", viewport=SCREEN)
     context.add_init_script(path=Path(__file__).parent / "inspection.js")
-    page, visit = context.new_page(), Visit()
-    watch(page, visit, address)
+    context.add_init_script("localStorage.clear()")
+    visits: dict[str, Visit] = {}
+    sizes: dict[str, int] = {}
+    for name in names:
+        page, visits[name] = context.new_page(), Visit()
+        watch(page, visits[name], address)
+        _ask(page, address + name, visits[name], sizes)
+        page.close()
+    context.close()
+    return visits
 
+
+def _ask(page: Page, url: str, visit: Visit, sizes: dict[str, int]) -> None:
     def meanwhile() -> None:
         page.evaluate("inspection.settled()")
         visit.maths = page.evaluate("inspection.maths()")
         visit.markup = page.evaluate("inspection.markup()")
         visit.unnamed_images = page.evaluate("inspection.unnamedImages()")
         visit.too_wide["desktop"] = page.evaluate("inspection.tooWide()")
+        visit.open = page.evaluate("inspection.open()")
         visit.themes["light"] = page.evaluate("document.documentElement.dataset.theme")
         visit.faint["light"] = page.evaluate("inspection.faint()")
 
-    visit.cost = costs.visited(page, address + name, meanwhile)
+    visit.cost = costs.visited(page, url, meanwhile, sizes)
+    page.evaluate("inspection.still()")
     page.emulate_media(color_scheme="dark")
     page.evaluate("inspection.settled()")
     visit.themes["dark"] = page.evaluate("document.documentElement.dataset.theme")
     visit.faint["dark"] = page.evaluate("inspection.faint()")
-    resize(page, SCREEN)
-    visit.open = page.evaluate("inspection.open()")
-    for screen, size in (("phone", PHONE), ("narrow phone", NARROW)):
+    for screen, size in (("narrow phone", NARROW), ("phone", PHONE)):
         resize(page, size)
         visit.too_wide[screen] = page.evaluate("inspection.tooWide()")
-    resize(page, PHONE)
     visit.small = page.evaluate(f"inspection.small({LABEL})")
-    context.close()
-    return visit

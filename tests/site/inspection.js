@@ -11,6 +11,13 @@ window.inspection = {
     } while (moving.length);
   },
 
+  // From now on colors and sidebars are at once what they fade or slide into.
+  still() {
+    const style = document.createElement("style");
+    style.textContent = "*, ::before, ::after { transition: none !important; animation: none !important }";
+    document.head.append(style);
+  },
+
   maths() {
     const places = [...document.querySelectorAll(".math, .amsmath")];
     const spoken = (e) => e.querySelector(".katex-mathml > math annotation")?.textContent.trim();
@@ -102,6 +109,7 @@ window.inspection = {
   // Text whose contrast with its background is below that of WCAG 2.1, level AA.
   faint() {
     const found = new Map();
+    inspection.known = new Map(); // what is behind an element
     for (const node of inspection.texts(document.body)) {
       const element = node.parentElement;
       if (element.closest("form")) continue; // the theme's hints beside a field
@@ -136,13 +144,17 @@ window.inspection = {
   },
 
   background(element) {
-    const layers = [];
-    for (let e = element; e; e = e.parentElement) {
-      const layer = inspection.rgba(getComputedStyle(e).backgroundColor);
-      layers.unshift(layer);
-      if (layer[3] === 1) break;
+    return inspection.shapesBehind(element).reduce(inspection.over, inspection.behind(element));
+  },
+
+  behind(element) {
+    if (!element) return [255, 255, 255, 1];
+    if (!inspection.known.has(element)) {
+      const own = inspection.rgba(getComputedStyle(element).backgroundColor);
+      const below = () => inspection.behind(element.parentElement);
+      inspection.known.set(element, own[3] === 1 ? own : inspection.over(below(), own));
     }
-    return [...layers, ...inspection.shapesBehind(element)].reduce(inspection.over, [255, 255, 255, 1]);
+    return inspection.known.get(element);
   },
 
   // Within a drawing the background is what was drawn before.

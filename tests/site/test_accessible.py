@@ -1,7 +1,5 @@
 """What axe-core finds on the pages, light and dark."""
 
-from collections import Counter
-
 import pytest
 
 from tools.site_report.axe import CONTRAST, violations
@@ -23,8 +21,8 @@ WHICH = ["of each kind", pytest.param("all", marks=pytest.mark.nightly)]
 
 
 @pytest.mark.parametrize("which", WHICH)
-def test_axe_finds_nothing(browser, address, pages, different, which):
-    assert pages.keys() >= KINDS
+def test_axe_finds_nothing(browser, address, texts, different, which):
+    assert texts.keys() >= KINDS
     names = different if which == "all" else sorted(KINDS)
     context = browser.new_context()
     found = {name: violations(context, address + name, without=[CONTRAST]) for name in names}
@@ -40,12 +38,3 @@ def test_axe_sees_enough_contrast(browser, address, different, theme, which):
     found = {name: violations(context, address + name, [CONTRAST]) for name in names}
     context.close()
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
-
-
-def test_ids_are_of_one_element(pages):
-    doubled = {}
-    for name, soup in pages.items():
-        counts = Counter(tag["id"] for tag in soup.select("[id]"))
-        if several := [one for one, number in counts.items() if number > 1]:
-            doubled[name] = several
-    assert doubled == {}

@@ -13,7 +13,7 @@ from verified_book.claims.claim import VERDICTS
 from verified_book.claims.measurements import STRENGTHS
 from verified_book.claims.parts import PARTS
 
-pytestmark = pytest.mark.xdist_group("site in use")
+pytestmark = pytest.mark.xdist_group("site")
 
 MEASURED = {"type": ["number", "null"], "minimum": 0}
 TEXT = {"type": "string", "minLength": 1}

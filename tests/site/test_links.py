@@ -1,6 +1,7 @@
 """Every link, anchor and file that a page names exists; only links may lead to other hosts."""
 
 import re
+from collections import Counter
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
@@ -52,3 +53,12 @@ def test_stylesheets_name_no_other_host(html):
     sheets = list(html.rglob("*.css"))
     assert sheets
     assert [file for file in sheets if other_host.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_ids_are_of_one_element(pages):
+    doubled = {}
+    for name, soup in pages.items():
+        counts = Counter(tag["id"] for tag in soup.select("[id]"))
+        if several := [one for one, number in counts.items() if number > 1]:
+            doubled[name] = several
+    assert doubled == {}

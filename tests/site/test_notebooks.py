@@ -15,7 +15,7 @@ from book_site.notebooks.offer import offered
 BOOK = Path(__file__).parents[2] / "book"
 KINDS = (".md", ".rst")
 
-pytestmark = pytest.mark.xdist_group("site in use")
+pytestmark = pytest.mark.xdist_group("site")
 
 FENCED = re.compile(r"^(?:> )?(`{3,})(?!{)[^`\n]*\n.*?^(?:> )?\1$", re.DOTALL | re.MULTILINE)
 QUOTED = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")

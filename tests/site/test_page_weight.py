@@ -2,9 +2,8 @@
 
 import pytest
 
+from tools.site_report import __main__ as report
 from tools.site_report.costs import first_visit, weight
-
-pytestmark = pytest.mark.xdist_group("site")
 
 KILOBYTE = 1000
 
@@ -33,8 +32,12 @@ def test_a_visit_needs_few_requests(costs):
 
 
 def test_the_layout_stays_where_it_is(browser, address, costs):
-    """On a busy machine a page may move once; one that moves again is not steady."""
-    moved = [name for name, cost in costs.items() if cost.shift >= 0.02]
+    """On a busy machine a page may move once; one that moves again is not steady.
+
+    Fonts that come late move a page for who comes to it first, so the report's pages are asked so.
+    """
+    moved = {name for name, cost in costs.items() if cost.shift >= 0.02}
+    moved |= set(report.PAGES.values()) & costs.keys()
     again = {name: first_visit(browser, address + name).shift for name in moved}
     assert {name: shift for name, shift in again.items() if shift >= 0.02} == {}
 
@@ -79,6 +82,7 @@ def test_the_site_is_small(html):
     assert not list(html.glob("_static/mathjax"))
 
 
+@pytest.mark.xdist_group("site")
 def test_each_page_says_what_it_is_about(pages):
     said = {}
     written = [name for name in pages if not name.startswith(("_modules/", "genindex", "search"))]

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("site")
-
 
 def found(visits, problem):
     """The pages with a problem."""
@@ -24,7 +22,7 @@ def test_every_request_is_answered(visits):
 
 @pytest.mark.parametrize("problem", ["raw", "wrong", "silent", "stops"])
 def test_maths_is_typeset(visits, problem):
-    assert sum(visit.maths["count"] for visit in visits.values()) > 0
+    assert any(visit.maths["count"] for visit in visits.values())
     assert found(visits, lambda visit: visit.maths[problem]) == {}
 
 

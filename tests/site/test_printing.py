@@ -4,7 +4,7 @@ import pytest
 
 from tests.site.printing import printed
 
-pytestmark = pytest.mark.xdist_group("site in use")
+pytestmark = pytest.mark.xdist_group("site")
 
 CHAPTERS = (
     "proofs/layer_normalization.html",

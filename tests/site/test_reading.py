@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tools.site_report.serving import ROOT
 
-pytestmark = pytest.mark.xdist_group("site in use")
+pytestmark = pytest.mark.xdist_group("site")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tools.site_report.questions import QUESTIONS
 
-pytestmark = pytest.mark.xdist_group("site in use")
+pytestmark = pytest.mark.xdist_group("site")
 
 
 @pytest.fixture

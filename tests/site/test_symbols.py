@@ -7,7 +7,7 @@ import pytest
 
 from tests.site.conftest import DESKTOP, Visit, watch
 
-pytestmark = pytest.mark.xdist_group("site in use")
+pytestmark = pytest.mark.xdist_group("site")
 
 # Where each symbol stands: in equations, in sources, and in its row of the table.
 PLACES = """

@@ -11,8 +11,6 @@ from bs4 import BeautifulSoup
 
 from tools.unheld_sentences.lessons import pages as possible_lessons
 
-pytestmark = pytest.mark.xdist_group("site")
-
 BOOK = Path(__file__).parents[2] / "book"
 LESSONS = [page.relative_to(BOOK).with_suffix("").as_posix() for page in possible_lessons(BOOK)]
 

@@ -4,10 +4,9 @@ import gzip
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Response
+from playwright.sync_api import Browser, Error, Page, Response
 
 _PACKED = (".woff2", ".woff", ".png")
 _SHIFT = """() => { window.shift = new Promise((resolve) => {
@@ -40,31 +39,45 @@ def first_visit(browser: Browser, url: str) -> Cost:
     return cost
 
 
-def visited(page: Page, url: str, meanwhile: Callable[[], None] = lambda: None) -> Cost:
+def visited(
+    page: Page,
+    url: str,
+    meanwhile: Callable[[], None] = lambda: None,
+    sizes: dict[str, int] | None = None,
+) -> Cost:
     """Goes to an address, in a page whose context has kept nothing from before.
 
     Args:
         page: The page.
         url: The address.
         meanwhile: Is called while the layout is watched; must change nothing of it.
+        sizes: What is known of the bytes of addresses, and is added to. Who gives it may keep files
+            from one visit to the next: what a page asks for is what it would be sent at first.
     """
     answers: list[Response] = []
-    page.on("response", lambda answer: answers.append(answer))
+    sizes = {} if sizes is None else sizes
+
+    def heard(answer: Response) -> None:
+        answers.append(answer)
+
+    page.on("response", heard)
     page.goto(url, wait_until="load")
     page.evaluate(_SHIFT)
     meanwhile()
     shift = page.evaluate("window.shift")
-    return Cost({answer.url: _sent(answer) for answer in answers}, shift)
+    page.remove_listener("response", heard)
+    for answer in answers:
+        if answer.url not in sizes:
+            sizes[answer.url] = _sent(answer)
+    return Cost({answer.url: sizes[answer.url] for answer in answers}, shift)
 
 
 def _sent(answer: Response) -> int:
-    body = answer.body()
-    return len(body) if answer.url.endswith(_PACKED) else _compressed(body)
-
-
-@lru_cache(maxsize=64)  # every page asks for the same scripts and styles
-def _compressed(body: bytes) -> int:
-    return len(gzip.compress(body, 6))
+    try:
+        body = answer.body()
+    except Error:  # the browser had the file from a page before, and has let its bytes go
+        body = answer.frame.page.request.get(answer.url).body()
+    return len(body if answer.url.endswith(_PACKED) else gzip.compress(body, 6))
 
 
 _KINDS = {
