@@ -103,42 +103,12 @@ class MomentumReversed(_BatchNorm1d):
         return 1 - super().share()
 
 
-@batch_norm_1d.wrong(
-    "with momentum=None, take the plain average: give batch number k the share 1/k.",
-    name="momentum=None ignored",
-)
-class MomentumNoneFixed(_BatchNorm1d):
-    """Takes None for 0.1."""
-
-    def share(self) -> float:
-        return 0.1 if self.momentum is None else self.momentum
-
-
 @batch_norm_1d.wrong("update running_mean and running_var in each training step.")
 class RunningAveragesNeverUpdated(_BatchNorm1d):
     """Leaves the running averages as they were."""
 
     def update(self, mean: Tensor, var: Tensor) -> None:
         self.num_batches_tracked += 1
-
-
-@batch_norm_1d.wrong("use running_mean and running_var in evaluation.")
-class BatchStatisticsInEvaluation(_BatchNorm1d):
-    """Normalizes with the batch's own statistics in evaluation."""
-
-    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        if self.training:
-            return super().statistics(x)
-        return self.mean(x), self.variance(x)
-
-
-@batch_norm_1d.wrong("use the batch's own mean and variance in training, with their gradients.")
-class RunningStatisticsInTraining(_BatchNorm1d):
-    """Normalizes with the running averages in training."""
-
-    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        super().statistics(x)
-        return self.running_mean.clone(), self.running_var.clone()
 
 
 @batch_norm_1d.wrong("leave the buffers as they are in evaluation.")
@@ -183,17 +153,6 @@ class OverTheFeatures(_BatchNorm1d):
         if not self.training:
             return mean, var
         return x.mean(dim=-1, keepdim=True), x.var(dim=-1, correction=0, keepdim=True)
-
-
-@batch_norm_1d.wrong("with input (batch, channels, length), average over batch and length.")
-class EachPositionOfTheLengthByItself(_BatchNorm1d):
-    """Averages over axis 0 alone where there is a length."""
-
-    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        mean, var = super().statistics(x)
-        if not self.training:
-            return mean, var
-        return x.mean(dim=0), x.var(dim=0, correction=0)
 
 
 @batch_norm_1d.wrong(
@@ -253,35 +212,6 @@ class StatisticsInBfloat16(_BatchNorm1d):
 
 
 @batch_norm_1d.wrong(
-    "with momentum=None, average the variance as the mean: give both the share 1/k.",
-    name="momentum=None of the mean alone",
-)
-class MomentumNoneOfTheMean(_BatchNorm1d):
-    """Averages the mean, and gives each variance a tenth."""
-
-    def update(self, mean: Tensor, var: Tensor) -> None:
-        before = self.running_var.clone()
-        super().update(mean, var)
-        share = 0.1 if self.momentum is None else self.momentum
-        self.running_var.copy_(before.lerp(var.to(before.dtype), share))
-
-
-@batch_norm_1d.wrong("count the batches: with momentum=None each share is 1 / their number.")
-class BatchesNotCounted(_BatchNorm1d):
-    """Counts in an attribute, and leaves num_batches_tracked at 0."""
-
-    batches = 0
-
-    def share(self) -> float:
-        return 1 / self.batches if self.momentum is None else self.momentum
-
-    def update(self, mean: Tensor, var: Tensor) -> None:
-        self.batches += 1
-        super().update(mean, var)
-        self.num_batches_tracked.zero_()
-
-
-@batch_norm_1d.wrong(
     "update the running averages under no_grad, or detach: they keep the graph of every batch.",
     published="labml, labml_nn/normalization/batch_norm/__init__.py",
 )
@@ -306,15 +236,6 @@ class AnotherDefaultEps(_BatchNorm1d):
 
     def __init__(self, num_features: int, eps: float = 1e-3, momentum: float | None = 0.1) -> None:
         super().__init__(num_features, eps, momentum)
-
-
-@batch_norm_1d.wrong("let the running variance start from ones.")
-class RunningVarianceStartsFromZeros(_BatchNorm1d):
-    """Starts from a running variance of zeros."""
-
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1) -> None:
-        super().__init__(num_features, eps, momentum)
-        self.running_var.zero_()
 
 
 @batch_norm_1d.wrong(
@@ -342,34 +263,3 @@ class DtypeOfTheParameters(_BatchNorm1d):
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(self.wide(x)).to(self.weight.dtype)
-
-
-@batch_norm_1d.wrong(
-    "leave the running averages in float32: a variance of 300² is none in float16."
-)
-class RunningAveragesInHalfPrecision(_BatchNorm1d):
-    """Takes the running averages in the dtype of the input."""
-
-    dtype = torch.float32
-
-    def wide(self, x: Tensor) -> Tensor:
-        self.dtype = x.dtype
-        return super().wide(x)
-
-    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        mean, var = super().statistics(x)
-        return (mean, var) if self.training else (mean.to(self.dtype), var.to(self.dtype))
-
-
-@batch_norm_1d.wrong("read the number of batches from the buffer: only that is in the state dict.")
-class CountsForItself(_BatchNorm1d):
-    """Has a number of batches of its own, beside the buffer."""
-
-    batches = 0
-
-    def update(self, mean: Tensor, var: Tensor) -> None:
-        self.batches += 1
-        super().update(mean, var)
-
-    def share(self) -> float:
-        return 1 / self.batches if self.momentum is None else self.momentum

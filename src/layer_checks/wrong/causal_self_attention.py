@@ -111,17 +111,6 @@ class NeitherCausalNorScaled(NotCausal):
 _with_weights("divided by d_k")
 
 
-@causal_self_attention.wrong(
-    "divide by the root of the width of one head, d_k = d_model / num_heads.",
-    name="divided by the root of d_model",
-)
-class RootOfDModel(_CausalSelfAttention):
-    """Divides by the root of the model's width."""
-
-    def weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
-        return attention.right_weights(query / math.sqrt(self.num_heads), key, mask)
-
-
 _with_weights("softmax over the queries")
 _with_weights("mask after the softmax")
 _with_weights("mask added")
@@ -134,14 +123,6 @@ class OneAhead(_CausalSelfAttention):
 
     def mask(self, seq: int, past: int) -> Tensor:
         return torch.ones(seq, past + seq, dtype=torch.bool).tril(past + 1)
-
-
-@causal_self_attention.wrong("let each position attend to itself.")
-class DiagonalHidden(_CausalSelfAttention):
-    """Hides each position from itself."""
-
-    def mask(self, seq: int, past: int) -> Tensor:
-        return torch.ones(seq, past + seq, dtype=torch.bool).tril(past - 1)
 
 
 @causal_self_attention.wrong(
@@ -183,17 +164,6 @@ class KeyBeforeQuery(_CausalSelfAttention):
 
 
 @causal_self_attention.wrong(
-    "cut c_attn's output into query, key and value first, and each into heads then."
-)
-class CutByHeadsFirst(_CausalSelfAttention):
-    """Takes query, key and value of each head to lie side by side."""
-
-    def projections(self, x: Tensor) -> tuple[Tensor, ...]:
-        by_head = self.c_attn(x).unflatten(-1, (self.num_heads, 3, -1))
-        return tuple(part.flatten(-2) for part in by_head.unbind(-2))
-
-
-@causal_self_attention.wrong(
     "give Conv1D the input size first; a Conv1D(nf, nx) takes the output size first.",
     published=_NOTES,
 )
@@ -226,14 +196,6 @@ class ResultNotDropped(_CausalSelfAttention):
 
     def drop_result(self, x: Tensor) -> Tensor:
         return x
-
-
-@causal_self_attention.wrong("apply dropout to the weights too.")
-class WeightsNotDropped(_CausalSelfAttention):
-    """Drops the result alone."""
-
-    def drop(self, weights: Tensor) -> Tensor:
-        return weights
 
 
 @causal_self_attention.wrong(
@@ -284,16 +246,6 @@ class HeadsNotChecked(_CausalSelfAttention):
 
     def require(self, d_model: int, num_heads: int) -> None:
         pass
-
-
-@causal_self_attention.wrong(
-    "drop the result once: what is kept is divided by 1 - p a single time."
-)
-class ResultDroppedTwice(_CausalSelfAttention):
-    """Drops the result, and drops it again."""
-
-    def drop_result(self, x: Tensor) -> Tensor:
-        return self.dropout(self.dropout(x))
 
 
 @causal_self_attention.wrong(

@@ -66,14 +66,6 @@ class NoBias(_Conv1D):
         return x @ self.weight
 
 
-@conv1d.wrong("add the bias once.")
-class BiasTwice(_Conv1D):
-    """Adds the bias to a product that has it already."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return nn.functional.linear(x, self.weight.t(), self.bias) + self.bias
-
-
 @conv1d.wrong("multiply the initial weights by 0.02.", name="standard deviation 1")
 class StandardDeviationOne(_Conv1D):
     """Starts from weights 50 times too large."""

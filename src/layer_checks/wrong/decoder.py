@@ -104,36 +104,6 @@ def _in_both(
 
 @_in_both(
     "cross",
-    "take the values of the cross-attention from the memory, as the keys are.",
-)
-def values_from_the_decoder(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Finds positions of the memory and reads those of its own stream."""
-    return layer.drop(layer.cross_attention(x, memory, x, mask))
-
-
-@_in_both(
-    "cross",
-    "take the keys of the cross-attention from the memory, as the values are.",
-)
-def keys_from_the_decoder(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Compares its stream with itself and reads the memory."""
-    return layer.drop(layer.cross_attention(x, x, memory, mask))
-
-
-@_in_both(
-    "cross",
     "take keys and values of the cross-attention from the memory, the encoder's output.",
     published="keitakurita/Practical_NLP_in_PyTorch, deep_dives/transformer_from_scratch.ipynb, "
     "https://github.com/keitakurita/Practical_NLP_in_PyTorch/issues/1",
@@ -185,21 +155,6 @@ def memory_mask_ignored(
 
 @_in_both(
     "cross",
-    "hand the mask of the memory on in every step, with a cache too.",
-)
-def memory_mask_forgotten_with_a_cache(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Hides padding of the memory as long as there is no cache."""
-    return _DecoderLayer.cross(layer, x, memory, mask if cache is None else None, cache)
-
-
-@_in_both(
-    "cross",
     "let True mean may attend: the mask of the memory allows what torch's masks block.",
     published="torch, attn_mask of nn.MultiheadAttention, where it is meant",
 )
@@ -231,41 +186,6 @@ def mask_of_x_for_the_memory(
 ) -> Tensor:
     """Hides from the cross-attention what is hidden from the self-attention."""
     return _DecoderLayer.forward(layer, x, memory, mask, mask, cache)
-
-
-@_in_both(
-    "forward",
-    "give each attention its own mask: the memory's padding is none of x.",
-)
-def masks_exchanged(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None = None,
-    memory_mask: Tensor | None = None,
-    cache: DecoderCache | None = None,
-) -> Tensor:
-    """Takes each mask for the other."""
-    return _DecoderLayer.forward(layer, x, memory, memory_mask, mask, cache)
-
-
-@_in_both(
-    "cross",
-    "let every position see the whole memory: the source is known before the first word.",
-    name="cross-attention causal",
-)
-def cross_attention_causal(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Lets position i see the memory up to its position i."""
-    if cache is None:
-        causal = torch.ones(x.shape[-2], memory.shape[-2], dtype=torch.bool).tril()
-        mask = causal if mask is None else mask & causal
-    return _DecoderLayer.cross(layer, x, memory, mask, cache)
 
 
 @_in_both(
@@ -336,36 +256,6 @@ def cache_ignored(
 
 @_in_both(
     "cross",
-    "read the memory as it is: an encoder that needs a norm at its end has one.",
-)
-def memory_normalized(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Normalizes the memory as well as the queries."""
-    return _DecoderLayer.cross(layer, x, layer.norm2(memory), mask, None)
-
-
-@_in_both(
-    "cross",
-    "keep the graph of the memory: the encoder learns from the cross-attention alone.",
-)
-def memory_detached(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Has the value, and no gradient for the memory."""
-    return _DecoderLayer.cross(layer, x, memory.detach(), mask, None)
-
-
-@_in_both(
-    "cross",
     "let attention give zeros where a mask hides all there is: a softmax over nothing is 0/0.",
     name="NaN where the memory is hidden",
     published="torch, nn.MultiheadAttention, https://github.com/pytorch/pytorch/pull/189045",
@@ -405,42 +295,6 @@ def first_norm_twice(
 
 @_in_both(
     "forward",
-    "let norm2 belong to the cross-attention, and norm3 to the feed-forward network.",
-)
-def last_norms_exchanged(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None = None,
-    memory_mask: Tensor | None = None,
-    cache: DecoderCache | None = None,
-) -> Tensor:
-    """Uses the third norm before the second."""
-    x = layer.add(x, layer.norm1, lambda x: layer.attend(x, mask, cache))
-    x = layer.add(x, layer.norm3, lambda x: layer.cross(x, memory, memory_mask, cache))
-    return layer.add(x, layer.norm2, layer.feed_forward)
-
-
-@_in_both(
-    "forward",
-    "attend to the decoder's own positions first, and to the memory then.",
-)
-def cross_attention_first(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None = None,
-    memory_mask: Tensor | None = None,
-    cache: DecoderCache | None = None,
-) -> Tensor:
-    """Attends to the memory before it attends to its own positions."""
-    x = layer.add(x, layer.norm2, lambda x: layer.cross(x, memory, memory_mask, cache))
-    x = layer.add(x, layer.norm1, lambda x: layer.attend(x, mask, cache))
-    return layer.add(x, layer.norm3, layer.feed_forward)
-
-
-@_in_both(
-    "forward",
     "let the last two axes be (seq, d_model), whatever stands before them.",
 )
 def batch_axis_needed(
@@ -464,29 +318,6 @@ def one_attention_for_both(
     """Uses one attention twice."""
     _DecoderLayer.__init__(layer, d_model, num_heads, d_ff, dropout)
     layer.cross_attention = layer.self_attention
-
-
-@_in_both("__init__", "drop the weights of the cross-attention, as those of the self-attention.")
-def cross_attention_weights_not_dropped(
-    layer: _DecoderLayer, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.1
-) -> None:
-    """Gives dropout to the self-attention alone."""
-    _DecoderLayer.__init__(layer, d_model, num_heads, d_ff, dropout)
-    layer.cross_attention = MultiHeadAttention(d_model, num_heads)
-
-
-@_in_both("cross", "drop what the cross-attention gives, before it is added.")
-def cross_attention_not_dropped(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Drops the weights of the cross-attention, and not what it gives."""
-    if cache is not None:
-        return cached_cross_attention(layer.cross_attention, x, memory, mask, cache)
-    return layer.cross_attention(x, memory, memory, mask)
 
 
 @_in_both("__init__", "drop what each sub-layer gives, before it is added.")
@@ -564,25 +395,6 @@ class BareAttentionAsks(_PostNorm):
 
 
 @transformer_decoder_layer.wrong(
-    "add the input of the cross-attention to its output: a residual stands around each sub-layer."
-)
-class NoResidualAroundCrossAttention(_PostNorm):
-    """Gives on what was found in the memory alone."""
-
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        cache: DecoderCache | None = None,
-    ) -> Tensor:
-        x = self.add(x, self.norm1, lambda x: self.attend(x, mask, cache))
-        x = self.norm2(self.cross(x, memory, memory_mask, cache))
-        return self.add(x, self.norm3, self.feed_forward)
-
-
-@transformer_decoder_layer.wrong(
     "add the decoder's stream to what the cross-attention gives, not the memory.",
     published="georgepar/slp, https://github.com/georgepar/slp/pull/26",
 )
@@ -621,26 +433,6 @@ class ResidualOfTheNormalizedInput(_PreNorm):
 
 
 @pre_norm_transformer_decoder_layer.wrong(
-    "add the stream to what the cross-attention gives: a residual stands around each sub-layer.",
-    name="no residual around cross attention",
-)
-class PreNoResidualAroundCrossAttention(_PreNorm):
-    """Gives on what was found in the memory alone."""
-
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        cache: DecoderCache | None = None,
-    ) -> Tensor:
-        x = self.add(x, self.norm1, lambda x: self.attend(x, mask, cache))
-        x = self.cross(self.norm2(x), memory, memory_mask, cache)
-        return self.add(x, self.norm3, self.feed_forward)
-
-
-@pre_norm_transformer_decoder_layer.wrong(
     "ask the memory with the sum, the self-attention's output in it.", name="sub-layers in parallel"
 )
 class PreParallel(_PreNorm):
@@ -675,20 +467,3 @@ class NormAtTheEnd(_PreNorm):
     ) -> Tensor:
         output = super().forward(x, memory, mask, memory_mask, cache)
         return functional.layer_norm(output, x.shape[-1:])
-
-
-@_in_both(
-    "cross",
-    "read a mask of two axes as (positions, memory), the same for each sequence.",
-)
-def memory_mask_read_by_sequence(
-    layer: _DecoderLayer,
-    x: Tensor,
-    memory: Tensor,
-    mask: Tensor | None,
-    cache: DecoderCache | None,
-) -> Tensor:
-    """Takes the rows of a mask of two axes for sequences, where there are as many."""
-    if mask is not None and mask.ndim == 2 and len(mask) == len(x):
-        mask = mask[:, None]
-    return _DecoderLayer.cross(layer, x, memory, mask, cache)
