@@ -282,8 +282,6 @@ def test_a_batch_norm_is_fused_into_the_linear_layer_before_it():
     assert_same([fused(x)], [norm(linear(x))])
 
 
-
-
 def test_a_batch_norm_is_fused_into_the_transpose_of_a_conv1d():
     conv, norm = with_random_weights(tl.Conv1D(5, 7)).double(), trained_batch_norm(7)
     x = torch.randn(3, 5, dtype=torch.float64)
