@@ -123,11 +123,11 @@ class LanguageModel(nn.Module, ABC):
         Examples:
             >>> import torch
             >>> from transformer_layers import Llama, LlamaConfig
-            >>> model = Llama(LlamaConfig(50, 12, 20, 2, 3, 1)).eval()
+            >>> model = Llama(LlamaConfig(50, 12, 20, 2, 3, 1)).double()
             >>> ids, padded = torch.tensor([[3, 14, 15]]), torch.tensor([[9, 3, 14, 15]])
             >>> mask, positions = torch.tensor([[0, 1, 1, 1]]).bool(), torch.tensor([0, 0, 1, 2])
             >>> logits = model(padded, mask=mask, positions=positions)
-            >>> torch.allclose(logits[:, 1:], model(ids), atol=1e-6)
+            >>> torch.allclose(logits[:, 1:], model(ids), atol=1e-9)
             True
         """
         hidden_state = self.last_hidden_state(
@@ -185,8 +185,9 @@ class LanguageModel(nn.Module, ABC):
             >>> import torch
             >>> from transformer_layers import Llama, LlamaConfig
             >>> found = Llama(LlamaConfig(50, 12, 20, 2, 3, 1)).inspect(torch.tensor([[3, 14, 15]]))
-            >>> found.attention_weights[0].shape, found.attention_weights[0].sum(-1).unique()
-            (torch.Size([1, 3, 3, 3]), tensor([1.]))
+            >>> weights = found.attention_weights[0]
+            >>> weights.shape, torch.allclose(weights.sum(dim=-1), torch.ones(1, 3, 3))
+            (torch.Size([1, 3, 3, 3]), True)
             >>> len(found.hidden_states)
             3
         """
