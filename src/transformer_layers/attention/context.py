@@ -64,8 +64,8 @@ def allowed_keys(
         position sees all; or where there is no past, and it is the causal mask, which torch's
         kernel has itself.
     """
-    if window is not None and window >= context.past + context.seq:
-        window = None
+    if window is not None and not torch.compiler.is_compiling():  # one graph serves all lengths
+        window = window if window < context.past + context.seq else None
     if window not in context.masks:
         context.masks[window] = _made(context, window)
     return context.masks[window]
