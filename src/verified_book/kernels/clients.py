@@ -6,9 +6,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from jupyter_cache.executors.utils import ExecutionResult
 from jupyter_cache.utils import Timer
+from jupyter_client.kernelspec import NoSuchKernel
+from jupyter_client.manager import KernelManager
 from myst_nb.core.execute.base import ExecutionError
 from myst_nb.core.execute.cache import NotebookClientCache
 from myst_nb.core.execute.direct import NotebookClientDirect
@@ -21,10 +24,14 @@ from traitlets import Any as AnyTrait
 from traitlets import default
 
 from verified_book.kernels.build import Kernels
-from verified_book.kernels.manager import BookKernelManager, KernelStartError
+from verified_book.kernels.provisioner import BookProvisioner, InstalledKernels
 from verified_book.kernels.raised import note_error
 
 logger = logging.getLogger(__name__)
+
+
+class KernelStartError(Exception):
+    """A kernel that did not start; the message is for the author of the page."""
 
 
 class BookClient(NotebookClient):
@@ -32,7 +39,7 @@ class BookClient(NotebookClient):
 
     Attributes:
         kernels: The kernels of the build.
-        log: Where its kernel notes the files that it opens, once there is one.
+        log_of_files: Where its kernel notes the files that it opens, once there is one.
     """
 
     kernels = AnyTrait()
@@ -42,49 +49,48 @@ class BookClient(NotebookClient):
     def _at_once(self) -> str:
         return "immediate"  # a polite end takes a second a page; a kernel has nothing to lose
 
-    @default("kernel_manager_class")
-    def _manager(self) -> type[BookKernelManager]:
-        return BookKernelManager
-
     @default("on_cell_executed")
     def _note_error(self) -> Any:
         return note_error
 
-    def create_kernel_manager(self) -> BookKernelManager:
+    def create_kernel_manager(self) -> KernelManager:
         """Makes the manager of a kernel that lives in the runtime directory of this process."""
-        manager = super().create_kernel_manager()
-        if not isinstance(manager, BookKernelManager):
-            raise TypeError(f"kernel_manager_class is set to {self.kernel_manager_class}")
         kernels: Kernels = self.kernels
-        manager.runtime_dir = kernels.runtime_dir
-        manager.server = kernels.server
-        manager.page = kernels.page
-        self.log_of_files = kernels.runtime_dir.new_name().with_suffix(".log")
-        manager.environment = kernels.environment(self.log_of_files)
+        manager = super().create_kernel_manager()
+        manager.kernel_spec_manager = InstalledKernels()
+        try:
+            spec = manager.kernel_spec
+        except NoSuchKernel as error:
+            known = ", ".join(sorted(manager.kernel_spec_manager.find_kernel_specs())) or "none"
+            raise KernelStartError(
+                f"no kernel named {self.kernel_name!r} is installed; installed are: {known}"
+            ) from error
+        own = spec is not None and spec.metadata.get("kernel_provisioner")
+        if not own:  # or it is started in a way of its own
+            manager.provisioner = BookProvisioner(
+                parent=manager,
+                kernel_id=str(uuid4()),
+                kernel_spec=spec,
+                runtime_dir=kernels.runtime_dir,
+                server=kernels.server,
+            )
         return manager
 
     async def async_start_new_kernel(self, **options: Any) -> None:
-        """Starts the kernel and waits until it answers; a first failure is tried again."""
-        reasons: list[str] = []
-        while len(reasons) < 2:
-            self.km = self.create_kernel_manager()
-            try:
-                await super().async_start_new_kernel(**options)
-                await super().async_start_new_kernel_client()
-                return
-            except KernelStartError:
-                raise
-            except Exception as error:
-                reasons.append(str(error) or type(error).__name__)
-            if self.km is not None:
-                await self._async_cleanup_kernel()
-            if len(reasons) < 2:
-                logger.info(
-                    "%s: kernel %r did not start (%s); it is started once more",
-                    *(self.kernels.page, self.kernel_name, reasons[0]),
-                )
-        told = "; then ".join(dict.fromkeys(reasons))
-        raise KernelStartError(f"kernel {self.kernel_name!r} did not start, twice: {told}")
+        """Starts the kernel and waits until it answers."""
+        try:
+            self.km = self.km or self.create_kernel_manager()
+            self.log_of_files = self.kernels.runtime_dir.new_name().with_suffix(".log")
+            environment = self.kernels.environment(self.log_of_files)
+            await super().async_start_new_kernel(env=environment, **options)
+            await super().async_start_new_kernel_client()
+        except KernelStartError:
+            raise
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            raise KernelStartError(
+                f"kernel {self.kernel_name!r} did not start: {reason}"
+            ) from error
 
     start_new_kernel = run_sync(async_start_new_kernel)
 

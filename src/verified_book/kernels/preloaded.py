@@ -14,10 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.provisioning.local_provisioner import LocalProvisioner
-from traitlets import Instance
 
 from verified_book.kernels import forkserver
 
@@ -123,22 +120,6 @@ class ForkedProcess:
         """Sends it a signal, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
-
-
-class PreloadedProvisioner(LocalProvisioner):
-    """Starts a kernel by forking it."""
-
-    server = Instance(ForkServer)
-    process: ForkedProcess | None  # type: ignore[assignment]  # as much of Popen as is used
-
-    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
-        """Forks the kernel that a command would start."""
-        folder = str(kwargs.get("cwd") or Path.cwd())
-        arguments = cmd[cmd.index("-m") + 2 :]
-        self.pid = self.pgid = self.server.fork(arguments, kwargs["env"], folder)
-        self.process = ForkedProcess(self.pid)
-        self.cwd = Path(folder)
-        return self.connection_info
 
 
 def can_fork(spec: KernelSpec) -> bool:

@@ -49,9 +49,7 @@ def noted(book: Path, code: str, before: str = "") -> list[list[object]]:
 
 
 CASES = {
-    "open('a.csv')": [("r", "a.csv")],
     "open('a.csv').read(); open(b'a.csv', 'rb'); open(os.path.abspath('a.csv'))": [("r", "a.csv")],
-    "import pathlib; pathlib.Path('sub/c.txt').read_text()": [("r", "sub/c.txt")],
     "os.chdir('sub'); open('c.txt'); open('../a.csv')": [("r", "sub/c.txt"), ("r", "a.csv")],
     "os.close(os.open('a.csv', os.O_RDONLY))": [("r", "a.csv")],
     "open('new.txt', 'w').close(); open('new.txt')": [("w", "new.txt"), ("r", "new.txt")],
@@ -60,18 +58,15 @@ CASES = {
         ("w", "b.txt"),
         ("w", "d.txt"),
     ],
-    "import sqlite3; sqlite3.connect('s.db').close(); sqlite3.connect(':memory:').close()": [
+    "from sqlite3 import connect; connect('file:s.db?mode=ro', uri=True); connect(':memory:')": [
         ("rw", "s.db")
     ],
-    "import sqlite3; sqlite3.connect('file:s.db?mode=ro', uri=True).close()": [("rw", "s.db")],
     "os.replace('a.csv', 'n'); os.remove('b.txt'); os.truncate('d.txt', 0)": [
         ("w", "n"),
         ("w", "b.txt"),
         ("w", "d.txt"),
     ],
     "import helper, part": [("r", "helper.py"), ("r", "part/__init__.py")],
-    "import runpy; runpy.run_path('helper.py')": [("r", "helper.py")],
-    "import numpy; numpy.loadtxt('a.csv', ndmin=1)": [("r", "a.csv")],
     "import numpy; numpy.fromfile('a.csv')": [("r", "a.csv")],
     "open(os.path.realpath('../../link') + '/a.csv'); open('../../link/b.txt')": [
         ("r", "a.csv"),
@@ -84,13 +79,10 @@ CASES = {
         ("r", "lib/site-packages/x.py"),
         ("r", "a/dist-packages/x.csv"),
     ],
-    "sys.path.append('lib/site-packages'); import x": [("r", "lib/site-packages/x.py")],
     "open('__pycache__/x.nbi')": [],
     "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
     "open(0, closefd=False); os.listdir('.'); os.close(os.open('.', os.O_RDONLY))": [],
-    "os.close(os.open('sub', os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0)))": [],
     "sys.audit('open', object(), 'r', 0); sys.audit('open'); open('b.txt')": [("r", "b.txt")],
-    "os.closerange(3, 99); open('a.csv').read()": [],
 }
 if hasattr(os, "fork"):
     CASES["if os.fork() == 0: open('a.csv')\nelse: os.wait()"] = [("r", "a.csv")]
@@ -115,16 +107,14 @@ def test_time_and_size_are_those_of_the_first_time(book: Path):
 
 
 @pytest.mark.parametrize(
-    "before",
+    ("before", "name"),
     [
-        "import sys; sys.prefix = {!r}",
-        "import sys; sys.exec_prefix = {!r}",
-        "import sys; sys.base_prefix = {!r}",
-        "import site; site.getusersitepackages = lambda: {!r}",
-        "import site; site.getsitepackages = lambda: ['/elsewhere', {!r}]",
+        ("import sys; sys.prefix = {!r}", ".venv"),
+        ("import sys; sys.base_prefix = {!r}", "to_venv"),
+        ("import site; site.getusersitepackages = lambda: {!r}", "venv"),
+        ("import site; site.getsitepackages = lambda: ['/elsewhere', {!r}]", "lib/site-packages"),
     ],
 )
-@pytest.mark.parametrize("name", ["venv", ".venv", "lib/site-packages", "to_venv"])
 def test_a_book_that_holds_its_environment(book: Path, before: str, name: str):
     (book / "to_venv").symlink_to("venv")
     for folder in ("venv", ".venv"):

@@ -2,7 +2,6 @@
 
 import shutil
 import sqlite3
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +12,9 @@ from jupyter_cache.cache.db import NbCacheRecord, create_db
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tests.verified_book.hostile import DAMAGES as HOSTILE
 from tests.verified_book.hostile import NO_FILES, flipped
 from tests.verified_book.kernels.builds import Book, app_for
-from verified_book.kernels import cache_repair, files
+from verified_book.kernels import files
 from verified_book.kernels.cache import BookCache, read_sidecar, write_sidecar
 from verified_book.kernels.cache_repair import usable_cache
 from verified_book.kernels.files import PageFiles
@@ -28,11 +26,6 @@ def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def into_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
 def without_tables(path: Path) -> None:
     path.unlink()
     connection = sqlite3.connect(path)
@@ -42,14 +35,11 @@ def without_tables(path: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "empty": lambda path: path.write_bytes(b""),
     "truncated": truncate,
     "not a database": lambda path: path.write_text("what is this?" * 100),
-    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
-    "a folder": into_folder,
-    "a link to nothing": lambda path: (path.unlink(), path.symlink_to("/nowhere/at/all")),
     "of another version": without_tables,
-    **NO_FILES,
+    "a folder": NO_FILES["a folder"],
+    "a pipe": NO_FILES["a pipe"],
 }
 
 
@@ -78,14 +68,6 @@ def test_a_damaged_database_is_begun_anew(
     assert len(caplog.messages) == 1
 
 
-def test_to_look_at_a_database_makes_none(tmp_path: Path):
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache/global.db").symlink_to(tmp_path / "elsewhere.db")
-    assert usable_cache(tmp_path / "cache", no_substitute) == tmp_path / "cache"
-    assert not (tmp_path / "elsewhere.db").exists()
-    assert not (tmp_path / "cache/global.db").is_symlink()
-
-
 def test_what_belonged_to_a_damaged_database_goes_with_it(tmp_path: Path):
     database = tmp_path / "global.db"
     database.write_text("what is this?" * 100)
@@ -94,19 +76,6 @@ def test_what_belonged_to_a_damaged_database_goes_with_it(tmp_path: Path):
         path.write_text("of the old one")
     assert usable_cache(tmp_path, no_substitute) == tmp_path
     assert not [path for path in others if path.exists()]
-
-
-def test_a_database_that_stays_locked_is_not_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    create_db(tmp_path).dispose()
-
-    def locked(*arguments: object, **options: object) -> None:
-        raise sqlite3.OperationalError("database is locked")
-
-    monkeypatch.setattr(cache_repair.sqlite3, "connect", locked)
-    assert usable_cache(tmp_path, no_substitute) == tmp_path
-    assert not list(tmp_path.glob("*.damaged*"))
 
 
 def test_a_sound_cache_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -131,15 +100,6 @@ def test_a_database_that_another_build_writes_to_is_not_damaged(tmp_path: Path):
     assert not list(tmp_path.glob("*.damaged*"))
 
 
-def test_a_file_in_the_place_of_the_outputs(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    (tmp_path / "executed").write_text("a file")
-    assert usable_cache(tmp_path, no_substitute) == tmp_path
-    assert not (tmp_path / "executed").exists()
-    assert caplog.messages == [
-        f"the execution cache {tmp_path} was damaged (executed is not a folder): it is begun anew"
-    ]
-
-
 def test_a_cache_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (tmp_path / "file").touch()
     (tmp_path / "other").mkdir()
@@ -152,20 +112,6 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptur
             "this build runs every page that it reads"
         )
         caplog.clear()
-
-
-def test_a_page_whose_outputs_are_damaged_runs_anew(tmp_path: Path):
-    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
-    book.page("index", "'right'")
-    book.build()
-    (path,) = book.folder.glob("_build/.jupyter_cache/executed/*/base.ipynb")
-    path.write_text(path.read_text().replace("'right'", "'wrong'"))
-    shutil.rmtree(book.folder / "_build/html")  # all that the build remembers
-    build = book.build("-W")
-    assert build.status == 0, build.log
-    assert "index: its outputs in the cache were damaged; it runs anew" in build.log
-    assert build.ran == {"index"}
-    assert book.output() == "'right'"
 
 
 @pytest.fixture
@@ -237,18 +183,11 @@ def test_a_new_declaration_runs_the_page(cache: BookCache):
 
 OUTPUTS: dict[str, Callable[[Path], object]] = {
     "half": lambda folder: truncate(folder / "base.ipynb"),
-    "gone": lambda folder: (folder / "base.ipynb").unlink(),
-    "garbled": lambda folder: (folder / "verified_book.json").write_text("{}"),
-    "of another form": lambda folder: (folder / "verified_book.json").write_text("[1]"),
+    "a pipe": lambda folder: NO_FILES["a pipe"](folder / "base.ipynb"),
+    "garbled": lambda folder: (folder / "verified_book.json").write_text("[1]"),
     "a file": lambda folder: (shutil.rmtree(folder), folder.write_text("")),
     "of others": lambda folder: (folder / "verified_book.json").unlink(),
-    "an empty folder": lambda folder: (shutil.rmtree(folder), folder.mkdir()),
     "no folder": shutil.rmtree,
-    **{
-        f"{name}: {kind}": lambda folder, name=name, damage=damage: damage(folder / name)
-        for name, damages in {"verified_book.json": HOSTILE, "base.ipynb": NO_FILES}.items()
-        for kind, damage in damages.items()
-    },
 }
 
 
@@ -260,7 +199,7 @@ def test_damaged_outputs_are_not_served_and_are_replaced(
     OUTPUTS[kind](folder)
     assert not is_served(cache)
     told = ["sub/page: its outputs in the cache were damaged; it runs anew"]
-    unknown = ("of others", "an empty folder", "no folder", "verified_book.json: a link to nothing")
+    unknown = ("of others", "no folder")
     assert caplog.messages == ([] if kind in unknown else told)
     keep(cache)
     assert is_served(cache)
@@ -274,7 +213,7 @@ def test_with_one_bit_flipped_outputs_are_served_as_they_were_or_not_at_all(
     late = read_sidecar(folder).with_patterns(Path(cache.app.srcdir), ["nothing/yet/*.csv"])
     write_sidecar(folder, late)
     known, whole = read_sidecar(folder), (folder / name).read_bytes()
-    for data in flipped(whole, most=400):
+    for data in flipped(whole, most=60):
         (folder / name).write_bytes(data)
         try:
             assert read_sidecar(folder) == known
@@ -297,14 +236,3 @@ def test_a_cache_that_breaks_while_the_book_is_built(tmp_path: Path):
     build = book.build("-W", "-E")
     assert "cache was damaged (file is not a database): it is begun anew" in build.log
     assert build.ran == {"a_breaks", "index"}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is a folder that nobody can write")
-def test_a_book_whose_cache_cannot_be_written(tmp_path: Path):
-    config = {"nb_execution_mode": "cache", "nb_execution_cache_path": "/proc/cache"}
-    book = Book(tmp_path / "book", config)
-    book.page("index", "1")
-    build = book.build("-W")
-    assert build.status == 0
-    assert book.output() == "1"
-    assert "the execution cache /proc/cache cannot be used (No such file or directory)" in build.log

@@ -42,12 +42,6 @@ def parallel(book: Book) -> Book:
     return book
 
 
-def test_the_main_process_is_killed(book: Book):
-    build, found = begun(book)
-    os.kill(build.pid, signal.SIGKILL)
-    nothing_is_left(found)
-
-
 def test_the_main_process_of_parallel_readers_is_killed(parallel: Book):
     build, found = begun(parallel, "-j", "2")
     os.kill(build.pid, signal.SIGKILL)
@@ -73,7 +67,7 @@ def test_ctrl_c(book: Book):
     nothing_is_left(found)
 
 
-@pytest.mark.parametrize("mode", ["cache", pytest.param("inline", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("mode", ["cache", "inline"])
 def test_a_dead_kernel_and_a_time_limit_end_their_pages_only(tmp_path: Path, mode: str):
     config = {"nb_execution_mode": mode}
     book = Book(tmp_path / "book", config)

@@ -1,13 +1,10 @@
 """Kernels that run beside each other do not fight for cores, unless the user wants it so."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from tests.verified_book.kernels.builds import Book
-from verified_book.kernels import threads
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -23,14 +20,12 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize("preload", [[], ["json"]])
 @pytest.mark.parametrize(
-    ("jobs", "own", "shown", "told"),
+    ("preload", "jobs", "own", "shown", "told"),
     [
-        ("2", "", "1 PASSIVE", "OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE; "),
-        ("2", "3", "3 PASSIVE", "OMP_WAIT_POLICY=PASSIVE; "),
-        ("1", "", "None None", ""),
-        ("1", "3", "3 None", ""),
+        (["json"], "2", "", "1 PASSIVE", "OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE; "),
+        ([], "2", "3", "3 PASSIVE", "OMP_WAIT_POLICY=PASSIVE; "),
+        ([], "1", "", "None None", ""),
     ],
 )
 def test_a_kernel_has_one_thread_where_another_runs_beside_it(
@@ -44,12 +39,3 @@ def test_a_kernel_has_one_thread_where_another_runs_beside_it(
     assert (TOLD in build.log) == bool(told)
     assert f"{TOLD}{told}" in build.log or not told
     assert TOLD not in book.build("-j", jobs).log  # no page runs
-
-
-def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch):
-    app: Any = SimpleNamespace(parallel=4)
-    assert threads.environment(app) == threads.BESIDE_EACH_OTHER
-    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    assert threads.environment(app) == {"OMP_NUM_THREADS": "1"}
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert threads.environment(app) == {}
