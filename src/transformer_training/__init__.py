@@ -9,6 +9,7 @@ from transformer_training.chats import ChatBatch, chat_batches, chat_with_labels
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.costs import Costs, costs
 from transformer_training.estimate import Estimate, estimate
+from transformer_training.recompute import recompute_activations
 from transformer_training.run import StoppedError, train
 from transformer_training.step import (
     evaluate,
@@ -33,6 +34,7 @@ __all__ = [
     "inverse_sqrt_rate",
     "learning_rate",
     "make_optimizer",
+    "recompute_activations",
     "train",
     "train_step",
 ]

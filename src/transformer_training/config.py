@@ -38,6 +38,7 @@ MAY_DIFFER = {
     "tensor_ranks",
     "device",
     "compile",
+    "recompute",
 }
 
 
@@ -173,6 +174,9 @@ class TrainingConfig:
     prompt: str = _option("\n", "what a sample continues; nothing: as a text begins")
     precision: str = _option("float32", "of the products: bfloat16 by autocast", PRECISION)
     compile: bool = _option(False, "let torch.compile make one program of the model")
+    recompute: bool = _option(
+        False, "keep a block's input alone for the backward pass: less memory, a third more work"
+    )
     parallel: str = _option("none", "how torchrun's ranks share the work", PARALLEL)
     tensor_ranks: int = _option(2, "ranks that share each matrix in fsdp+tp", _COUNT)
     device: str = _option("auto", "auto: a GPU where there is one", DEVICES)

@@ -60,18 +60,17 @@ def estimate(
         device: Where this one computes; where `--device` says if not given.
     """
     plan, sizes = config.plan, config.model(vocab_size)
-    data, tensor = _shares(config, ranks)
+    data, _ = _shares(config, ranks)
     needs = _needs(config, vocab_size, ranks)
+    alone = costs(sizes, config.batch_size, config.seq, recompute=config.recompute)
     at_once = config.at_once(config.batch_size // data)
-    tokens = config.batch_size * config.seq * config.steps
     return Estimate(
-        costs(sizes, 1, config.seq).parameters // 4,
+        alone.parameters // 4,
         needs.state,
         needs.activations,
-        tokens * plan.flops_of_token(sizes, config.seq, 1),
-        tokens
-        // data
-        * plan.flops_of_token(sizes, config.seq, tensor)
+        alone.flops * config.steps,
+        needs.flops
+        * config.steps
         / _speed(
             plan.shape(sizes).features,
             min(at_once * config.seq, 4096),
@@ -128,6 +127,7 @@ def _needs(config: TrainingConfig, vocab_size: int, ranks: int) -> Costs:
         ranks,
         config.tensor_ranks,
         micro_batches=share // config.at_once(share),
+        recompute=config.recompute,
     )
 
 

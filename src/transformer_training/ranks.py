@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.plans.cuts import Cut, by_matrix, by_rank
 from transformer_training.plans.plan import Plan, Trainable
+from transformer_training.recompute import recompute_activations
 from transformer_training.step import whole
 
 
@@ -78,7 +79,13 @@ class Ranks:
         return self.data.size() if self.data else 1
 
     def wrap(
-        self, plan: Plan, model: Trainable, compile: bool, smoothing: float = 0.0
+        self,
+        plan: Plan,
+        model: Trainable,
+        compile: bool,
+        smoothing: float = 0.0,
+        *,
+        recompute: bool = False,
     ) -> nn.Module:
         """Makes the loss of a model, which ranks compute together.
 
@@ -87,6 +94,7 @@ class Ranks:
             model: The model, with the same weights on each rank; shared in place.
             compile: Whether torch is to make one program of it.
             smoothing: Of labels, in training.
+            recompute: Whether the backward pass is to run each block once more.
 
         Returns:
             A module that gives the mean loss of this rank's sequences, in training or not.
@@ -95,6 +103,8 @@ class Ranks:
             for block in plan.blocks(model):
                 parallelize_module(block, self.tensor, dict(plan.cuts))
                 plan.share_heads(block, self.tensor.size())
+        if recompute:
+            recompute_activations(plan.blocks(model))
         loss = LossOfModel(model, plan.loss, smoothing)
         if self.data and self.parallel.startswith("fsdp"):
             for block in plan.blocks(model):

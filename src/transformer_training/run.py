@@ -107,7 +107,13 @@ class Run:
         require_memory(config, self.sizes.vocab_size, ranks.size, ranks.device)
         torch.manual_seed(config.seed)
         self.model = config.plan.model(self.sizes).to(ranks.device)
-        self.loss = ranks.wrap(config.plan, self.model, config.compile, config.label_smoothing)
+        self.loss = ranks.wrap(
+            config.plan,
+            self.model,
+            config.compile,
+            config.label_smoothing,
+            recompute=config.recompute,
+        )
         betas = (config.beta1, config.beta2)
         self.optimizer = make_optimizer(
             self.model, config.lr, config.weight_decay, betas, config.eps
