@@ -5,10 +5,13 @@ import json
 import reprlib
 import tomllib
 from collections.abc import Collection, Sequence
-from dataclasses import Field, asdict, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
+from transformer_layers.checkpoints.checkpoint import read_config
+from transformer_layers.checkpoints.folder import CONFIG, find_folder
 from transformer_layers.checkpoints.regular_file import read_regular
 from transformer_training.plans import PLANS
 from transformer_training.plans.plan import Plan
@@ -87,7 +90,9 @@ _SMALL = _Range(0.0, 1.0, without_least=True)
 
 _LR, _MIN_LR = 1e-3, 0.1
 
-_OTHER_FLAGS = {"architecture": ("--model",)}
+_OTHER_FLAGS = {"architecture": ("--model",), "start": ("--from",)}
+# Which options say how large a model is; one that is begun with says so itself.
+_SIZES = ("n_layer", "n_head", "n_kv_head", "n_embd", "vocab_size")
 
 
 def _option(default: Any, help: str, allowed: _Range | Collection[str] | None = None) -> Any:
@@ -146,6 +151,11 @@ class TrainingConfig:
     )
     clip: float = _option(1.0, "longest gradient, all weights together", _LENGTH)
     seed: int = _option(0, "of the first weights, the order of the data and dropout", _SEED)
+    start: str = _option(
+        "",
+        "folder of a published or saved model to begin with, whose sizes, and whose tokenizer if "
+        "no other is given, are the run's",
+    )
     architecture: str = _option("gpt2", "the model", PLANS)
     n_layer: int = _option(4, "blocks", _COUNT)
     n_head: int = _option(4, "heads of a block", _COUNT)
@@ -191,10 +201,42 @@ class TrainingConfig:
             _require(each, getattr(self, each.name))
         self._require_texts()
         self._require_fitting()
+        if self.start:
+            self._require_start()
+            return
         try:
             self.model(vocab_size=257)
         except ValueError as error:
             raise TrainingError(f"{self._blamed()}: {error}") from error
+
+    def _require_start(self) -> None:
+        """Refuses a model to begin with that is none, and options that it leaves no choice of."""
+        if self.plan.pairs:
+            raise TrainingError("--from is for language models, and --model transformer is none")
+        defaults = {each.name: each.default for each in fields(self)}
+        given = [_flag(name) for name in _SIZES if getattr(self, name) != defaults[name]]
+        if given:
+            raise TrainingError(
+                f"--from {self.start}: the model has its own sizes; leave out {' and '.join(given)}"
+            )
+        longest = self.plan.shape(self._begun).max_seq
+        if longest is not None and self.seq > longest:
+            raise TrainingError(
+                f"--seq {self.seq}: the model in --from {self.start} has {longest} positions"
+            )
+
+    @cached_property
+    def _begun(self) -> Any:
+        """The sizes of the model to begin with, with the dropout of this run."""
+        try:
+            sizes = read_config(self.plan.codec, find_folder(self.start) / CONFIG)
+        except (ValueError, OSError) as error:
+            raise TrainingError(f"--from {self.start}: {error}") from error
+        if "dropout" in {each.name for each in fields(sizes)}:
+            return replace(sizes, dropout=self.dropout)
+        if self.dropout:
+            raise TrainingError(f"--dropout {self.dropout}: the model in --from has no dropout")
+        return sizes
 
     def _require_texts(self) -> None:
         """Refuses texts of another kind than the model learns from."""
@@ -263,7 +305,15 @@ class TrainingConfig:
         Args:
             vocab_size: Tokens of the tokenizer.
         """
-        return self.plan.sizes_of(**self._sizes(vocab_size))
+        if not self.start:
+            return self.plan.sizes_of(**self._sizes(vocab_size))
+        known = self.plan.shape(self._begun).vocab_size
+        if vocab_size > known:
+            raise TrainingError(
+                f"the tokenizer has {vocab_size:,} tokens, and the model in --from {self.start} "
+                f"{known:,}"
+            )
+        return self._begun
 
     def _sizes(self, vocab_size: int) -> dict[str, Any]:
         return {

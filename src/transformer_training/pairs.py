@@ -10,11 +10,12 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from transformer_layers import Tokenizer, padding_mask
+from transformer_layers import padding_mask
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.log import say
 from transformer_training.plans.plan import PairBatch, Trainable
 from transformer_training.tokens import Texts, encoded_once, readable
+from transformer_training.vocabulary import AnyTokenizer, end_of, tokens_of
 
 _SIDES = ("--source", "--target")
 _PIECE = 1 << 20  # characters that a tokenizer is trained on at once, of each side
@@ -39,7 +40,7 @@ class Pairs:
     spans: Int[Tensor, "pairs 3"]
     held_out: int
     left_out: int
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
     fingerprint: str
     seq: int
 
@@ -103,10 +104,10 @@ class Pairs:
             new: Tokens to write, at most.
             seed: Ignored.
         """
-        end = self.tokenizer.end_of_text
+        end = end_of(self.tokenizer)
         if prompt.strip():
-            ids = self.tokenizer.encode(prompt.strip())[: self.seq - 1]
-            ids = torch.cat([ids, torch.tensor([end])])
+            text = tokens_of(self.tokenizer, prompt.strip())
+            ids = torch.tensor([*text[: self.seq - 1], end])
         else:
             begin, middle, _ = self._of(held_out=self.held_out > 0)[0].tolist()
             ids = self.ids[begin:middle].long()
@@ -174,7 +175,7 @@ def prepare_pairs(config: TrainingConfig, folder: Path) -> Pairs:
         lambda tokenizer: _encoded(couples, tokenizer),
     )
     ids, tokenizer, fingerprint = encoded_once(config, texts, folder)
-    end = tokenizer.end_of_text
+    end = end_of(tokenizer)
     if end != tokenizer.vocab_size - 1:
         raise TrainingError(
             f"--tokenizer {config.tokenizer}: its last token, {tokenizer.vocab_size - 1}, must be "
@@ -212,13 +213,13 @@ def random_pairs(vocab_size: int, n: int, seq: int) -> PairBatch:
     return PairBatch(read, written, mask, torch.tensor(1.0))
 
 
-def _encoded(couples: Sequence[tuple[Path, Path]], tokenizer: Tokenizer) -> Iterator[list[int]]:
+def _encoded(couples: Sequence[tuple[Path, Path]], tokenizer: AnyTokenizer) -> Iterator[list[int]]:
     empty = count = 0
     for pair in (pair for couple in couples for pair in _aligned(couple)):
         count += 1
         empty += not all(pair)
         for line in pair if all(pair) else ():
-            yield [*tokenizer.encode(line).tolist(), tokenizer.end_of_text]
+            yield [*tokens_of(tokenizer, line), end_of(tokenizer)]
     if empty:
         say(f"leaving out {empty:,} of {count:,} pairs, of which a line is empty")
 

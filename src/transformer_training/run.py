@@ -34,6 +34,7 @@ from transformer_training.step import (
     train_step,
 )
 from transformer_training.tokens import Tokens, prepare, rows_of_step, seed_of
+from transformer_training.vocabulary import begin_of, end_of
 
 if sys.platform != "win32":
     import fcntl
@@ -106,7 +107,10 @@ class Run:
         self.sizes = config.model(self.tokens.tokenizer.vocab_size)
         require_memory(config, self.sizes.vocab_size, ranks.size, ranks.device)
         torch.manual_seed(config.seed)
-        self.model = config.plan.model(self.sizes).to(ranks.device)
+        self.model = config.plan.model(self.sizes)
+        if config.start:
+            self.model.load_state_dict(_weights(config))
+        self.model.to(ranks.device)
         self.loss = ranks.wrap(
             config.plan,
             self.model,
@@ -160,7 +164,8 @@ class Run:
     def _rate(self, step: int) -> float:
         config = self.config
         if config.schedule == "paper":
-            return inverse_sqrt_rate(step, config.n_embd, config.warmup_steps)
+            width = config.plan.shape(self.sizes).features
+            return inverse_sqrt_rate(step, width, config.warmup_steps)
         return learning_rate(
             step, config.steps, config.warmup_steps, config.lr, config.min_lr * config.lr
         )
@@ -224,9 +229,9 @@ class Run:
         path = folder / CONFIG
         entries = read_json_object(path)
         if entries.get("eos_token_id", 0) is None:  # the model says nothing of its tokens
-            ends = dict.fromkeys(
-                ("bos_token_id", "eos_token_id"), self.tokens.tokenizer.end_of_text
-            )
+            tokenizer = self.tokens.tokenizer
+            begin = begin_of(tokenizer) or [end_of(tokenizer)]
+            ends = {"bos_token_id": begin[0], "eos_token_id": end_of(tokenizer)}
             with states.replacing(path) as aside:
                 text = json.dumps(entries | ends, indent=2, sort_keys=True)
                 aside.write_text(text + "\n", encoding="utf-8")
@@ -332,6 +337,15 @@ class Run:
     def _standing(self) -> str:
         last = states.last_step(self.out / "checkpoints")
         return f"The last checkpoint is that of step {last}" if last else "There is no checkpoint"
+
+
+def _weights(config: TrainingConfig) -> dict[str, Tensor]:
+    """The weights that a run begins with, in float32."""
+    try:
+        found = config.plan.model.from_pretrained(config.start)
+    except (ValueError, OSError) as error:
+        raise TrainingError(f"--from {config.start}: {error}") from error
+    return found.float().state_dict()
 
 
 @contextmanager

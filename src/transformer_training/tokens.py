@@ -17,22 +17,28 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from transformer_layers import Tokenizer, load_tokenizer, train_tokenizer
+from transformer_layers import load_tokenizer, train_tokenizer
 from transformer_layers.checkpoints.regular_file import read_regular, require_regular
 from transformer_layers.tokenizers.byte_pairs import PIECES
-from transformer_layers.tokenizers.tokenizer import read_pair
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.lines import entries_of, line_of
 from transformer_training.log import say
 from transformer_training.plans.plan import Trainable
 from transformer_training.state import replacing, why_not
+from transformer_training.vocabulary import (
+    PAIR,
+    AnyTokenizer,
+    begin_of,
+    end_of,
+    files_of,
+    tokens_of,
+)
 
 _PIECE = 1 << 20  # characters that are encoded at once
 _LONGEST_PIECE = 1 << 21  # a text without lines is cut elsewhere, into pieces of twice this at most
 _LEARNED_FROM = 1 << 24  # characters that a tokenizer is trained on, at most
 _CHUNK = 1 << 20  # bytes that are read at once
 _LARGEST = 1 << 26  # bytes of a vocabulary; GPT-2's has a sixtieth of it
-_VOCABULARY = ("merges.txt", "vocab.json")
 _BETWEEN_WORDS = re.compile(r"\S(?= \S)")
 _USUAL_VOCABULARIES = (1024, 512, 257)
 
@@ -51,7 +57,7 @@ class Tokens:
 
     train: Int[Tensor, " train"]
     validation: Int[Tensor, " validation"]
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
     fingerprint: str
     seq: int
 
@@ -98,9 +104,9 @@ class Tokens:
             new: Tokens to write, at most.
             seed: Of the draws.
         """
-        ids = self.tokenizer.encode(prompt)[-max(self.seq - 1, 1) :]
-        if not len(ids):
-            ids = torch.tensor([self.tokenizer.end_of_text])  # after which texts begin
+        begin = begin_of(self.tokenizer) or [end_of(self.tokenizer)]  # after which texts begin
+        text = tokens_of(self.tokenizer, prompt)
+        ids = torch.tensor((begin_of(self.tokenizer) + text or begin)[-max(self.seq - 1, 1) :])
         new = min(new, self.seq - len(ids))
         draws = torch.Generator().manual_seed(seed)
         written = model.generate(ids[None], new, temperature=0.8, top_k=50, generator=draws)
@@ -120,7 +126,7 @@ class Encoded(NamedTuple):
     """
 
     ids: Int[Tensor, " count"]
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
     fingerprint: str
 
 
@@ -136,7 +142,7 @@ class Texts:
 
     files: Mapping[str, Sequence[Path]]
     pieces: Callable[[], Iterable[str]]
-    encoded: Callable[[Tokenizer], Iterable[list[int]]]
+    encoded: Callable[[AnyTokenizer], Iterable[list[int]]]
 
 
 def prepare(config: TrainingConfig, folder: Path) -> Tokens:
@@ -189,7 +195,8 @@ def encoded_once(config: TrainingConfig, texts: Texts, folder: Path) -> Encoded:
     """
     digest = _digest(texts.files)
     tokenizer = _tokenizer(config, texts, folder, digest)
-    vocabulary = [(folder / name).read_bytes() for name in _VOCABULARY]
+    names = [name for name in files_of(tokenizer) if os.path.lexists(folder / name)]
+    vocabulary = [(folder / name).read_bytes() for name in names]
     fingerprint = hashlib.sha256(digest.encode() + b"".join(vocabulary)).hexdigest()
     path = folder / f"tokens-{fingerprint[:16]}.bin"
     kind = torch.uint16 if tokenizer.vocab_size <= 1 << 16 else torch.int32
@@ -290,18 +297,19 @@ def _digest(files: Mapping[str, Sequence[Path]]) -> str:
     return digest.hexdigest()
 
 
-def _tokenizer(config: TrainingConfig, texts: Texts, folder: Path, digest: str) -> Tokenizer:
+def _tokenizer(config: TrainingConfig, texts: Texts, folder: Path, digest: str) -> AnyTokenizer:
     """The run's tokenizer. A seal says what it was made of, and what its files held then."""
-    made_of = {"texts": digest, "vocab_size": config.vocab_size, "tokenizer": config.tokenizer}
+    wanted = config.tokenizer or config.start
+    made_of = {"texts": digest, "vocab_size": config.vocab_size, "tokenizer": wanted}
     seal = folder / "made-of.txt"
     begun = any(folder.glob("tokens-*.bin"))
     if begun or os.path.lexists(seal):
         sealed = _unsealed(seal)
         if made_of.items() <= sealed.items():
-            for name in _VOCABULARY:
+            for name in [name for name in sealed if name not in made_of] or PAIR:
                 if _sha256(folder / name) != sealed.get(name):
                     raise _not_as_written(folder / name)
-            return read_pair(folder, folder)
+            return load_tokenizer(folder)
     if begun:
         raise TrainingError(
             f"{folder}: was made of other texts, or with another tokenizer; train on these with "
@@ -310,7 +318,8 @@ def _tokenizer(config: TrainingConfig, texts: Texts, folder: Path, digest: str) 
     tokenizer = _made(config, texts)
     tokenizer.save(folder)
     with replacing(seal) as aside:
-        files = {name: _sha256(folder / name) for name in _VOCABULARY}
+        names = [name for name in files_of(tokenizer) if os.path.lexists(folder / name)]
+        files = {name: _sha256(folder / name) for name in names}
         aside.write_text(line_of(made_of | files), encoding="utf-8")
     return tokenizer
 
@@ -336,17 +345,14 @@ def _not_as_written(path: Path) -> TrainingError:
     )
 
 
-def _made(config: TrainingConfig, texts: Texts) -> Tokenizer:
-    if config.tokenizer:
+def _made(config: TrainingConfig, texts: Texts) -> AnyTokenizer:
+    if wanted := config.tokenizer or config.start:
         try:
-            found = load_tokenizer(config.tokenizer)
+            found = load_tokenizer(wanted)
+            end_of(found)
         except (ValueError, OSError) as error:
-            raise TrainingError(f"--tokenizer {config.tokenizer}: {error}") from error
-        if not isinstance(found, Tokenizer):
-            raise TrainingError(
-                f"--tokenizer {config.tokenizer}: its tokenizer.json is not that of a GPT-2; give "
-                "a folder with GPT-2's vocab.json and merges.txt"
-            )
+            flag = "--tokenizer" if config.tokenizer else "the tokenizer of --from"
+            raise TrainingError(f"{flag} {wanted}: {error}") from error
         return found
     pieces = list(_learned_from(texts.pieces()))
     say(f"training a tokenizer on {sum(map(len, pieces)):,} characters")
@@ -441,7 +447,7 @@ def _between_pieces(text: str) -> int:
     return place or len(text)
 
 
-def _write(path: Path, texts: Texts, tokenizer: Tokenizer, code: str) -> None:
+def _write(path: Path, texts: Texts, tokenizer: AnyTokenizer, code: str) -> None:
     files = [text for paths in texts.files.values() for text in paths]
     say(f"encoding {sum(text.stat().st_size for text in files):,} bytes of text")
     size = crc = 0
@@ -455,11 +461,12 @@ def _write(path: Path, texts: Texts, tokenizer: Tokenizer, code: str) -> None:
             beside.write_bytes(_sum(size, crc))
 
 
-def _encoded(texts: Sequence[Path], tokenizer: Tokenizer) -> Iterator[list[int]]:
+def _encoded(texts: Sequence[Path], tokenizer: AnyTokenizer) -> Iterator[list[int]]:
     for text in texts:
+        yield begin_of(tokenizer)
         for piece in _pieces(text):
-            yield tokenizer.encode(piece).tolist()
-        yield [tokenizer.end_of_text]
+            yield tokens_of(tokenizer, piece)
+        yield [end_of(tokenizer)]
 
 
 def _is_whole(path: Path) -> bool:

@@ -67,7 +67,7 @@ class Plan:
         sizes_of: Makes them of `vocab_size`, `seq`, `n_layer`, `n_head`, `n_kv_head` (0 where it is
             not said), `n_embd` and `dropout`, given by these names.
         model: Makes a model of its sizes: a `transformer_layers.generation.decoder.Decoder` with
-            the methods `loss`, `generate` and `save_pretrained`.
+            the methods `loss`, `generate`, `save_pretrained` and `from_pretrained`.
         codec: How it is stored.
         shape: The sizes that all models have.
         with_blocks: The same sizes with so many blocks.
@@ -90,7 +90,7 @@ class Plan:
     name: str
     sizes: type
     sizes_of: Callable[..., Any]
-    model: Callable[[Any], Any]
+    model: Any
     codec: Codec[Any]
     shape: Callable[[Any], Shape]
     with_blocks: Callable[[Any, int], Any]

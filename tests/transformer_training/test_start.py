@@ -1,0 +1,127 @@
+"""Runs that begin with a published model: its weights, its sizes, its tokenizer."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
+
+from tests.transformer_training.processes import losses
+from tests.transformer_training.test_chats import write_tokenizer
+from transformer_layers import load_model, load_tokenizer, train_tokenizer
+from transformer_training import TrainingError, train
+from transformer_training.config import parse
+from transformer_training.run import Run
+from transformer_training.tokens import prepare, rows_of_step
+
+SMALL = "--steps 6 --batch-size 4 --seq 8 --lr 1e-2 --warmup 0.5 --checkpoint-every 3 --device cpu"
+
+
+@pytest.fixture(params=["gpt2", "llama"])
+def published(request, text, tmp_path) -> list[str]:
+    """The options that name a folder as transformers writes it, of a model and its tokenizer."""
+    folder = tmp_path / "published"
+    torch.manual_seed(0)
+    if request.param == "gpt2":
+        train_tokenizer([text.read_text()], vocab_size=280).save(folder)
+        config = GPT2Config(vocab_size=280, n_positions=16, n_embd=16, n_layer=2, n_head=2)
+        GPT2LMHeadModel(config).save_pretrained(folder)
+    else:
+        folder.mkdir()
+        write_tokenizer(folder)
+        size = load_tokenizer(folder).vocab_size
+        sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
+        heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+        config = LlamaConfig(vocab_size=size + 3, **sizes, **heads, max_position_embeddings=16)
+        LlamaForCausalLM(config).save_pretrained(folder)
+    options = ["--from", str(folder), "--model", request.param, "--data", str(text)]
+    return [*options, *SMALL.split()]
+
+
+def folder_of(options: list[str]) -> Path:
+    return Path(options[1])
+
+
+def test_the_first_loss_is_that_of_the_published_model(published, tmp_path):
+    config = parse([*published, "--out", str(tmp_path / "run")])
+    final = train(config)
+    tokens = prepare(config, tmp_path / "run" / "tokens")
+    rows = rows_of_step(1, 4, tokens.rows(), config.seed)
+    model = AutoModelForCausalLM.from_pretrained(folder_of(published))
+    (batch,) = tokens.batches([rows], rows)
+    logits = model(batch[:, :-1]).logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten().long())
+    found = losses(tmp_path / "run")
+    torch.testing.assert_close(torch.tensor(found[0]), loss.detach(), atol=2e-6, rtol=0)
+    assert found[-1] < found[0]
+    ours, theirs = load_model(final), AutoModelForCausalLM.from_pretrained(final)
+    tokenizer, their_tokenizer = load_tokenizer(final), AutoTokenizer.from_pretrained(final)
+    ids = tokenizer.encode("cat dog")
+    assert their_tokenizer("cat dog").input_ids == ids.tolist()
+    written = theirs.generate(ids[None], max_new_tokens=4, do_sample=False, eos_token_id=None)
+    assert ours.generate(ids[None], max_new_tokens=4).equal(written)
+    entries = json.loads((final / "config.json").read_text())
+    assert entries["eos_token_id"] == their_tokenizer.eos_token_id
+
+
+def test_a_run_that_was_ended_goes_on_as_if_it_had_not_been(published, tmp_path):
+    whole = train(parse([*published, "--out", str(tmp_path / "whole")]))
+    part = [*published, "--out", str(tmp_path / "part")]
+    config = parse(part)
+    step = Run.next_step
+    with pytest.MonkeyPatch.context() as patch:
+
+        def stopping(run):
+            if run.step == 4:
+                raise KeyboardInterrupt
+            step(run)
+
+        patch.setattr(Run, "next_step", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            train(config)
+    again = train(config)
+    name = "model.safetensors"
+    assert (again / name).read_bytes() == (whole / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--n-layer", "2", "--n-embd", "32"], "has its own sizes; leave out --n-layer and --n-em"),
+        (["--vocab-size", "300"], "has its own sizes; leave out --vocab-size"),
+        (["--seq", "17"], r"--seq 17: the model in --from .* has 16 positions"),
+    ],
+)
+def test_what_the_model_leaves_no_choice_of_is_refused(published, more, said, tmp_path):
+    with pytest.raises(TrainingError, match=said):
+        parse([*published, "--out", str(tmp_path / "run"), *more])
+
+
+def test_what_is_no_such_model_is_refused(text, tmp_path):
+    options = ["--data", str(text), "--out", str(tmp_path / "run")]
+    with pytest.raises(TrainingError, match=r"--from .*nowhere: .*nowhere"):
+        parse([*options, "--from", str(tmp_path / "nowhere")])
+    pairs = ["--source", str(text), "--target", str(text), "--out", "-"]
+    with pytest.raises(TrainingError, match="--from is for language models, and --model transfo"):
+        parse([*pairs, "--model", "transformer", "--from", str(tmp_path)])
+
+
+@pytest.mark.parametrize("published", ["llama"], indirect=True)
+def test_a_model_of_another_kind_and_a_tokenizer_without_an_end_are_refused(published, tmp_path):
+    options = [*published, "--out", str(tmp_path / "run")]
+    with pytest.raises(TrainingError, match=r"model_type must be gpt2, got 'llama'|another model"):
+        parse([*options, "--model", "gpt2"])
+    with pytest.raises(TrainingError, match=r"--dropout 0\.1: the model in --from has no dropout"):
+        parse([*options, "--dropout", "0.1"])
+    path = folder_of(published) / "tokenizer_config.json"
+    path.write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
+    with pytest.raises(TrainingError, match=r"the tokenizer of --from .* names no eos_token"):
+        train(parse(options))
