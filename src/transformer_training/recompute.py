@@ -33,4 +33,4 @@ def recompute_activations(blocks: Iterable[nn.Module]) -> None:
     for number, block in enumerate(blocks):
         if "forward" in vars(block):
             raise ValueError(f"block {number} recomputes its activations already")
-        block.forward = partial(checkpoint, block.forward, use_reentrant=False)  # type: ignore[method-assign]
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
