@@ -21,12 +21,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from evaluation.novels import novels
-from transformer_layers import GPT2, Tokenizer
+from transformer_layers import GPT2
 from transformer_training import TrainingConfig, train
 from transformer_training.ranks import ranks_of
 from transformer_training.run import Run
 from transformer_training.step import evaluate
 from transformer_training.tokens import Tokens, number_of_rows, prepare, sequences
+from transformer_training.vocabulary import AnyTokenizer, tokens_of
 
 SOURCES = (
     "evaluation/novels.py",
@@ -39,6 +40,7 @@ SOURCES = (
     "src/transformer_layers/tokenizers/*.py",
     "src/transformer_training/step.py",
     "src/transformer_training/tokens.py",
+    "src/transformer_training/vocabulary.py",
 )
 HELD_OUT = "Persuasion"
 SIZES: dict[str, Any] = {
@@ -226,8 +228,8 @@ def _compared(model: GPT2, tokens: Tokens, seq: int) -> dict[str, Any]:
     }
 
 
-def _samples(model: GPT2, bigram: Table, trigram: Table, tokenizer: Tokenizer) -> dict[str, str]:
-    prompt = tokenizer.encode(PROMPT)
+def _samples(model: GPT2, bigram: Table, trigram: Table, tokenizer: AnyTokenizer) -> dict[str, str]:
+    prompt = torch.tensor(tokens_of(tokenizer, PROMPT))
     draws = torch.Generator().manual_seed(SEED)
     written = {
         name: table.write(prompt.tolist(), SAMPLE_TOKENS)
