@@ -113,19 +113,40 @@ def chat_batches(
     require_size("batch", batch)
     if not chats:
         raise ValueError("chats must hold one chat at least, got none")
-    rows: list[list[tuple[Tensor, Tensor]]] = []
-    left = 0
+    found = []
     for number, messages in enumerate(chats):
         ids, labels = chat_with_labels(tokenizer, messages, **variables)
         labels[0] = _NOT_SCORED  # nothing of the same chat comes before it
         if len(ids) > seq:
             raise ValueError(f"chats[{number}] has {len(ids)} tokens, and a row {seq}")
-        if len(ids) > left:
+        found.append((ids, labels))
+    rows = [[found[i] for i in row] for row in packed([len(ids) for ids, _ in found], seq)]
+    return [rows_side_by_side(rows[i : i + batch], seq) for i in range(0, len(rows), batch)]
+
+
+def packed(lengths: Sequence[int], seq: int) -> list[list[int]]:
+    """Which texts share a row: each row takes the next ones that fit.
+
+    Args:
+        lengths: Of the texts, each `seq` at most.
+        seq: Number of tokens of a row.
+
+    Returns:
+        The numbers of the texts of each row.
+
+    Examples:
+        >>> packed([3, 4, 2, 8], seq=8)
+        [[0, 1], [2], [3]]
+    """
+    rows: list[list[int]] = []
+    left = 0
+    for number, length in enumerate(lengths):
+        if length > left:
             rows.append([])
             left = seq
-        rows[-1].append((ids, labels))
-        left -= len(ids)
-    return [_batch_of(rows[i : i + batch], seq) for i in range(0, len(rows), batch)]
+        rows[-1].append(number)
+        left -= length
+    return rows
 
 
 def _length_of(
@@ -150,7 +171,13 @@ def _length_of(
     return len(beginning)
 
 
-def _batch_of(rows: Sequence[Sequence[tuple[Tensor, Tensor]]], seq: int) -> ChatBatch:
+def rows_side_by_side(rows: Sequence[Sequence[tuple[Tensor, Tensor]]], seq: int) -> ChatBatch:
+    """A batch of rows, each of some texts that do not see each other.
+
+    Args:
+        rows: Tokens and labels of the texts of each row.
+        seq: Number of tokens of a row.
+    """
     ids = torch.zeros(len(rows), seq, dtype=torch.int64)
     labels = torch.full_like(ids, _NOT_SCORED)
     positions = torch.zeros_like(ids)

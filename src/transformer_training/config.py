@@ -25,6 +25,7 @@ DEVICES = ("auto", "cpu", "cuda")
 # computed, or how often something is written. The texts are known by their contents.
 MAY_DIFFER = {
     "data",
+    "chats",
     "source",
     "target",
     "out",
@@ -190,6 +191,11 @@ class TrainingConfig:
     parallel: str = _option("none", "how torchrun's ranks share the work", PARALLEL)
     tensor_ranks: int = _option(2, "ranks that share each matrix in fsdp+tp", _COUNT)
     device: str = _option("auto", "auto: a GPU where there is one", DEVICES)
+    chats: tuple[str, ...] = _option(
+        (),
+        "the chats of a language model, whose answers alone it learns: a JSON object a line, with "
+        "messages, or with prompt and completion",
+    )
     source: tuple[str, ...] = _option((), "the texts that a translator reads, a sentence a line")
     target: tuple[str, ...] = _option((), "their translations, line by line, as many files")
 
@@ -242,18 +248,24 @@ class TrainingConfig:
         """Refuses texts of another kind than the model learns from."""
         texts = {flag: names for flag, names in self.texts.items() if names and all(names)}
         name = self.architecture
-        if self.plan.pairs and (self.data or len(texts) < 2):
+        if self.plan.pairs and (self.data or self.chats or len(texts) < 2):
             raise TrainingError(
                 f"--model {name} learns from --source and --target, one text file or more each, "
-                f"and not from --data; got {_named(self)}"
+                f"and not from --data or --chats; got {_named(self)}"
             )
         if not self.plan.pairs and (self.source or self.target):
             raise TrainingError(
                 f"--source and --target are what a translator learns from, and --model {name} is "
-                f"a language model, which learns from --data; got {_named(self)}"
+                f"a language model, which learns from --data or --chats; got {_named(self)}"
             )
+        if self.data and self.chats:
+            raise TrainingError("a run learns from --data or from --chats, and both are given")
         if not texts:
-            raise TrainingError("--data must name one text file or more")
+            raise TrainingError("--data must name one text file or more, or --chats one of chats")
+        if self.chats and not (self.start or self.tokenizer):
+            raise TrainingError(
+                "--chats needs --from or --tokenizer, a folder whose tokenizer has a chat template"
+            )
         if len(self.source) != len(self.target):
             raise TrainingError(
                 "--source and --target must name as many files, got "
@@ -287,7 +299,7 @@ class TrainingConfig:
         """The text files that the run learns from, by their options."""
         if self.plan.pairs:
             return {"--source": self.source, "--target": self.target}
-        return {"--data": self.data}
+        return {"--chats": self.chats} if self.chats else {"--data": self.data}
 
     @property
     def warmup_steps(self) -> int:
@@ -460,7 +472,9 @@ def _require(option: "Field[Any]", value: Any) -> None:
 
 def _named(config: TrainingConfig) -> str:
     """Which of the options that name texts are given."""
-    given = [_flag(name) for name in ("data", "source", "target") if any(getattr(config, name))]
+    given = [
+        _flag(name) for name in ("data", "chats", "source", "target") if any(getattr(config, name))
+    ]
     return " and ".join(given) or "none of them"
 
 

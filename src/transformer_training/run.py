@@ -5,7 +5,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -19,6 +19,7 @@ from transformer_layers.checkpoints.checkpoint import read_checkpoint
 from transformer_layers.checkpoints.folder import CONFIG
 from transformer_layers.checkpoints.json_file import read_json_object
 from transformer_training import state as states
+from transformer_training.chat_rows import ChatRows, prepare_chats
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate, require_memory
 from transformer_training.log import Log, say
@@ -241,9 +242,13 @@ class Run:
         if self.log:
             self.log.close()
 
-    def _prepared(self) -> Tokens | Pairs:
+    def _prepared(self) -> Tokens | ChatRows | Pairs:
         folder, found = self.out / "tokens", None
-        prepared = prepare_pairs if self.config.plan.pairs else prepare
+        prepared: Callable[[TrainingConfig, Path], Tokens | ChatRows | Pairs] = prepare
+        if self.config.plan.pairs:
+            prepared = prepare_pairs
+        elif self.config.chats:
+            prepared = prepare_chats
         if self.ranks.rank == 0:
             found = prepared(self.config, folder)
         self.ranks.wait()

@@ -181,11 +181,14 @@ def test_what_is_no_text_is_named_with_its_option(config, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--model transformer", "and not from --data; got none of them"),
-        ("--model transformer --data a", "and not from --data; got --data"),
+        ("--model transformer", "and not from --data or --chats; got none of them"),
+        ("--model transformer --data a", "and not from --data or --chats; got --data"),
         ("--model transformer --source a", "one text file or more each, .* got --source"),
         ("--model transformer --source a --target b --data c", "got --data and --source and --t"),
-        ("--source a --target b", "--model gpt2 is a language model, which learns from --data; g"),
+        (
+            "--source a --target b",
+            "--model gpt2 is a language model, which learns from --d",
+        ),
         ("--data a --target b", "got --data and --target"),
         ("--model transformer --source a b --target c", "as many files, got 2 and 1"),
         ("--data a --label-smoothing 0.1", "--label-smoothing is for translators"),

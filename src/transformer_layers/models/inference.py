@@ -144,7 +144,7 @@ class ModelForInference(nn.Module, ABC):
         caches: Caches = None,
         *,
         mask: Bool[Tensor, "batch *q_seq length"] | None = None,
-        positions: Int[Tensor, "*batch seq"] | None = None,
+        positions: Int[Tensor, "*rows seq"] | None = None,
         inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq vocab_size"]:
         further = {"mask": mask, "positions": positions, "inputs_embeds": inputs_embeds}
@@ -157,7 +157,7 @@ class ModelForInference(nn.Module, ABC):
         caches: Caches = None,
         *,
         mask: Bool[Tensor, "batch *q_seq length"] | None = None,
-        positions: Int[Tensor, "*batch seq"] | None = None,
+        positions: Int[Tensor, "*rows seq"] | None = None,
         inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         further = {"mask": mask, "positions": positions, "inputs_embeds": inputs_embeds}

@@ -90,7 +90,7 @@ class LanguageModel(nn.Module, ABC):
         caches: Caches = None,
         *,
         mask: Bool[Tensor, "batch *q_seq length"] | None = None,
-        positions: Int[Tensor, "*batch seq"] | None = None,
+        positions: Int[Tensor, "*rows seq"] | None = None,
         inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq vocab_size"]:
         """Scores every token of the vocabulary as the one that follows, at each position.
@@ -141,7 +141,7 @@ class LanguageModel(nn.Module, ABC):
         caches: Caches = None,
         *,
         mask: Bool[Tensor, "batch *q_seq length"] | None = None,
-        positions: Int[Tensor, "*batch seq"] | None = None,
+        positions: Int[Tensor, "*rows seq"] | None = None,
         inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Float[Tensor, "*batch seq d_model"]:
         """What the blocks and the last norm make of each position.
@@ -166,7 +166,7 @@ class LanguageModel(nn.Module, ABC):
         caches: Caches = None,
         *,
         mask: Bool[Tensor, "batch *q_seq length"] | None = None,
-        positions: Int[Tensor, "*batch seq"] | None = None,
+        positions: Int[Tensor, "*rows seq"] | None = None,
         inputs_embeds: Float[Tensor, "*batch seq d_model"] | None = None,
     ) -> Inspection:
         """Computes the logits, and keeps what led to them, without gradients.

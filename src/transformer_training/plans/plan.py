@@ -46,14 +46,35 @@ class PairBatch(NamedTuple):
     share: Tensor
 
 
+class LabeledBatch(NamedTuple):
+    """Some rows of texts that do not see each other, of which a language model learns a part.
+
+    Attributes:
+        ids: Tokens, shape `(batch, seq)`.
+        labels: The same where they are learned, and -100 elsewhere.
+        mask: What each position may see, boolean of shape `(batch, seq, seq)`.
+        positions: Position ids, shape `(batch, seq)`.
+        share: As that of a :class:`PairBatch`.
+    """
+
+    ids: Tensor
+    labels: Tensor
+    mask: Tensor
+    positions: Tensor
+    share: Tensor
+
+
 def loss_of_sequences(model: Any, batch: Any, smoothing: float) -> Tensor:
     """The mean loss of a language model.
 
     Args:
         model: The model.
-        batch: Sequences, each with the token after it.
+        batch: Sequences, each with the token after it, or a :class:`LabeledBatch`.
         smoothing: Ignored.
     """
+    if isinstance(batch, LabeledBatch):
+        loss = model.loss(batch.ids, batch.labels, mask=batch.mask, positions=batch.positions)
+        return batch.share * loss
     return model.loss(batch)
 
 
@@ -83,8 +104,8 @@ class Plan:
             share a matrix.
         pairs: Whether it learns from pairs of a source and a target. Then its vocabulary has a
             token more than the tokenizer, and `seq` bounds both sides.
-        loss: The mean loss of the model for a batch, sequences or a :class:`PairBatch`, with so
-            much label smoothing.
+        loss: The mean loss of the model for a batch, sequences, a :class:`LabeledBatch` or a
+            :class:`PairBatch`, with so much label smoothing.
     """
 
     name: str
@@ -107,6 +128,6 @@ class Plan:
 class Trainable(nn.Module):
     """The names that a plan's model has; for annotations."""
 
-    loss: Callable[[Tensor], Tensor]
+    loss: Callable[..., Tensor]
     generate: Callable[..., Any]
     save_pretrained: Callable[..., None]
