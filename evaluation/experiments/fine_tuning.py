@@ -64,9 +64,7 @@ def whole(rows: Int[Tensor, " n"]) -> Int[Tensor, "n seq"]:
     return torch.cat([new.prompts[rows], new.right[rows, None], ends], dim=1)
 
 
-def fine_tuned(
-    model: GPT2, texts: Int[Tensor, "n seq"], lr: float, *, mixed: bool = False
-) -> GPT2:
+def fine_tuned(model: GPT2, texts: Int[Tensor, "n seq"], lr: float, *, mixed: bool = False) -> GPT2:
     """Goes on with a model, in place.
 
     Args:
@@ -110,9 +108,7 @@ def measure() -> dict[str, Any]:
         "before": the shares of the new and of the old kind, of each seed; "rows": for each "arm",
         "rate" and number of "sentences" the "shares", a pair of each seed.
     """
-    settings = [
-        (arm, sentences, rate) for arm in ARMS for sentences in SENTENCES for rate in RATES
-    ]
+    settings = [(arm, sentences, rate) for arm in ARMS for sentences in SENTENCES for rate in RATES]
     before, rows = [], {setting: [] for setting in settings}
     for seed in range(SEEDS):
         with by_itself(seed):
