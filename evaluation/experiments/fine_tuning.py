@@ -2,9 +2,11 @@
 
 Every model has learned three kinds of the toy language, and then reads a few sentences of a fourth.
 The arms differ in what they begin with, in which weights learn, and in what else is read: random
-weights, all weights, all weights with sentences of an old kind in each batch, and low-rank
-adapters (Hu et al. 2021, https://arxiv.org/abs/2106.09685). Each arm has the same three learning
-rates. The share of right verbs is over the sentences of a kind that were not read in fine-tuning.
+weights, all weights, low-rank adapters (Hu et al. 2021, https://arxiv.org/abs/2106.09685), and
+either of these with sentences of an old kind in each batch. In one arm these are such sentences
+alone as do not tell the old kind from the new one, since both nouns have one number. Each arm has
+the same three learning rates. The share of right verbs of the new kind is over the sentences that
+were not read in fine-tuning.
 """
 
 import copy
@@ -12,11 +14,11 @@ from typing import Any
 
 import peft
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from transformer_layers import GPT2, Conv1D
-from transformer_training.toy_language import draw, encode, kind, trained_model
+from transformer_training.toy_language import encode, kind, trained_model
 from transformer_training.toy_language.model import by_itself
 
 SOURCES = (
@@ -35,7 +37,8 @@ BATCH = 16
 RATES = (5e-3, 1e-3, 2e-4)
 SENTENCES = (12, 144)
 RANK = 4
-ARMS = ("random weights", "all weights", "mixed", "low rank")
+ARMS = ("random weights", "all weights", "mixed", "one number", "low rank", "low rank, mixed")
+SINGULAR = int(encode("cats"))  # tokens below are singular nouns
 
 
 def low_rank(model: GPT2) -> GPT2:
@@ -64,14 +67,30 @@ def whole(rows: Int[Tensor, " n"]) -> Int[Tensor, "n seq"]:
     return torch.cat([new.prompts[rows], new.right[rows, None], ends], dim=1)
 
 
-def fine_tuned(model: GPT2, texts: Int[Tensor, "n seq"], lr: float, *, mixed: bool = False) -> GPT2:
+def of_one_number(texts: Int[Tensor, "n seq"]) -> Bool[Tensor, " n"]:
+    """Whether both nouns of a sentence are singular, or both plural."""
+    first, second = (texts[:, place] < SINGULAR for place in (1, 4))
+    return first == second
+
+
+def replayed(arm: str) -> Int[Tensor, "n seq"] | None:
+    """The old sentences that an arm reads as well; None if it reads none."""
+    old = kind(KEPT).texts
+    if arm == "one number":
+        return old[of_one_number(old)]
+    return old if "mixed" in arm else None
+
+
+def fine_tuned(
+    model: GPT2, texts: Int[Tensor, "n seq"], lr: float, old: Int[Tensor, "n_old seq"] | None
+) -> GPT2:
     """Goes on with a model, in place.
 
     Args:
         model: Whose weights learn, but for those that need no gradient.
         texts: What it reads, over and over.
         lr: Learning rate, which falls in a straight line over the second half.
-        mixed: Whether as many sentences of the old kind stand in each batch.
+        old: Other texts, of which as many stand in each batch; None for none.
 
     Returns:
         The model.
@@ -82,8 +101,8 @@ def fine_tuned(model: GPT2, texts: Int[Tensor, "n seq"], lr: float, *, mixed: bo
         for group in optimizer.param_groups:
             group["lr"] = lr * min(1.0, 2.0 * (1.0 - step / UPDATES))
         loss = model.loss(texts[torch.randint(len(texts), (BATCH,))])
-        if mixed:
-            loss = (loss + model.loss(draw([KEPT], BATCH))) / 2
+        if old is not None:
+            loss = (loss + model.loss(old[torch.randint(len(old), (BATCH,))])) / 2
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -91,22 +110,32 @@ def fine_tuned(model: GPT2, texts: Int[Tensor, "n seq"], lr: float, *, mixed: bo
 
 
 @torch.no_grad()
-def share_right(model: GPT2, name: str, rows: Int[Tensor, " n"] | None = None) -> float:
-    """The share of right verbs after some prompts of a kind; after all if none are given."""
-    asked, verbs = kind(name), encode("is are")
-    prompts, right = asked.prompts, asked.right
-    if rows is not None:
-        prompts, right = prompts[rows], right[rows]
-    chosen = verbs[model(prompts)[:, -1, verbs].argmax(dim=-1)]
-    return round((chosen == right).double().mean().item(), 4)
+def shares(model: GPT2, asked: Int[Tensor, " n"]) -> list[float]:
+    """The shares of right verbs.
+
+    Args:
+        model: The model.
+        asked: Which prompts of the new kind.
+
+    Returns:
+        Of the new kind; of the old one; and of the old one where both nouns have one number.
+    """
+    verbs, new, old = encode("is are"), kind(NEW), kind(KEPT)
+
+    def right(prompts: Tensor, wanted: Tensor) -> Tensor:
+        return (verbs[model(prompts)[:, -1, verbs].argmax(dim=-1)] == wanted).double()
+
+    kept = right(old.prompts, old.right)
+    parts = right(new.prompts[asked], new.right[asked]), kept, kept[of_one_number(old.prompts)]
+    return [round(part.mean().item(), 4) for part in parts]
 
 
 def measure() -> dict[str, Any]:
     """Ten models, each fine-tuned in every arm, from as many sentences, at every rate.
 
     Returns:
-        "before": the shares of the new and of the old kind, of each seed; "rows": for each "arm",
-        "rate" and number of "sentences" the "shares", a pair of each seed.
+        "before": the shares of each seed, as :func:`shares` has them; "rows": the same for each
+        "arm", "rate" and number of "sentences".
     """
     settings = [(arm, sentences, rate) for arm in ARMS for sentences in SENTENCES for rate in RATES]
     before, rows = [], {setting: [] for setting in settings}
@@ -114,20 +143,19 @@ def measure() -> dict[str, Any]:
         with by_itself(seed):
             learned = trained_model(kinds=OLD, seed=seed)
             fresh = trained_model(kinds=OLD, steps=0, seed=SEEDS + seed)
-            before.append([share_right(learned, NEW), share_right(learned, KEPT)])
+            before.append(shares(learned, torch.arange(len(kind(NEW).prompts))))
             for arm, sentences, rate in settings:
                 read, asked = split(sentences, seed)
                 model = copy.deepcopy(fresh if arm == "random weights" else learned)
                 torch.manual_seed(seed)  # the same batches in each arm
-                model = low_rank(model) if arm == "low rank" else model
-                fine_tuned(model, whole(read), rate, mixed=arm == "mixed")
-                found = [share_right(model, NEW, asked), share_right(model, KEPT)]
-                rows[arm, sentences, rate].append(found)
+                model = low_rank(model) if "low rank" in arm else model
+                fine_tuned(model, whole(read), rate, replayed(arm))
+                rows[arm, sentences, rate].append(shares(model, asked))
     return {
         "before": before,
         "rows": [
-            {"arm": arm, "sentences": sentences, "rate": rate, "shares": shares}
-            for (arm, sentences, rate), shares in rows.items()
+            {"arm": arm, "sentences": sentences, "rate": rate, "shares": found}
+            for (arm, sentences, rate), found in rows.items()
         ],
         "updates": UPDATES,
         "rank": RANK,

@@ -103,6 +103,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "not_run": report.not_run,
         "weights": report.matching,
         "names": report.names_line,
+        "adapter": report.adapter_lines,
         "part": report.part,
         "notes": list(report.notes),
         "behaves_like": None if report.behaves_like is None else report.behaves_like.name,

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from layer_checks.diagnosis.adaptation import MASKS, Adapted
+from layer_checks.diagnosis.calls import adapter_lines, has_adapter, is_the_layer, without_first
 from layer_checks.diagnosis.examples import of_report, of_values
 from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
 from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
@@ -27,7 +28,7 @@ from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.comparison import compared_in_single
 from layer_checks.evidence.evidence import error_line
 from layer_checks.evidence.randomness import repeatable
-from layer_checks.kit.arguments import CannotTakeError
+from layer_checks.kit.arguments import CannotTakeError, signature_of
 from layer_checks.kit.candidates import counterparts, matched_by, weights_of, witnessed_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
 from layer_checks.kit.match_search import matches, named_by_hand
@@ -40,6 +41,9 @@ _OF_INPUTS = re.compile(
     r"input.*(unchanged|as (it|they) (is|are|was|were))|changes? (its|no) input"
 )
 
+
+# What Python says where a call has not the arguments that must be given.
+_LACKS = re.compile(r"TypeError: .*missing \d+ required (positional|keyword-only) argument")
 
 # What is said of a form, and is no check.
 _OF_FORM = ("arguments", "names of arguments")
@@ -60,6 +64,7 @@ class Findings:
         part: Which part of a composed layer differs first, in a sentence.
         judged: Whether the weights are known to be the same.
         names_line: What to paste where they are not.
+        adapter_lines: What to paste where it can be built, and not be called.
     """
 
     results: tuple[Result, ...] = ()
@@ -72,6 +77,7 @@ class Findings:
     part: str = ""
     judged: bool = True
     names_line: str = ""
+    adapter_lines: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,8 @@ def _diagnose_instance(
         def copy_of(*args: Any, **kwargs: Any) -> nn.Module:
             return copied(instance)
 
+        if has_adapter(instance):
+            copy_of.book_call = instance.book_call  # type: ignore[attr-defined]  # as the class has it
         _Diagnosis(own, copy_of, names, seed, of_its_own).run()
         found.results = of_its_own.results
     of_class = Findings()
@@ -148,6 +156,7 @@ def _diagnose_instance(
     found.judged = of_its_own.judged and of_class.judged
     found.part = of_its_own.part or of_class.part
     found.names_line = of_its_own.names_line or of_class.names_line
+    found.adapter_lines = of_its_own.adapter_lines or of_class.adapter_lines
     found.mistakes = of_class.mistakes
 
 
@@ -229,6 +238,10 @@ class _Diagnosis:
                 *self._arguments(adapted),
             )
             self._add_own_sizes(form)
+        if self._cannot_be_called():
+            law = next(each for each in self.found.results if each.kind == "law" and each.asked)
+            self._cannot(adapted, replace(law, name=self.layer.signature, example=""))
+            return
         self.found.notes = (*adapted.notes, *adapted.remarks)
         self.form = form
         self._name_the_mistake(plain, form, as_is)
@@ -255,6 +268,8 @@ class _Diagnosis:
 
     def _shown(self, one: Check) -> str:
         """Lines that show the values of a check that fails; notes on the way which part differs."""
+        if has_adapter(self.candidate):  # without which such lines are wrong
+            return ""
         form, inner = self.form, Record(self.candidate)
         outer = inner
         if isinstance(form.candidate, Adapted):
@@ -271,11 +286,29 @@ class _Diagnosis:
         inner.ours = outer.built
         return of_values(self.layer, inner, match, self.seed)
 
+    def _cannot_be_called(self) -> bool:
+        """Whether each law ends with one error, which says that the call lacks an argument."""
+        said = {each.text for each in self.found.results if each.kind == "law" and each.asked}
+        return len(said) == 1 and bool(_LACKS.match(*said))
+
     def _cannot(self, adapted: Adapted, problem: Result) -> None:
         again = self._problem(_Form(adapted)) or problem
         self.found.results = (again,)
+        self.found.adapter_lines = self._adapter(adapted)
         self.found.notes = (*adapted.notes, *adapted.remarks)
         self.found.not_run = len(self.checks)
+
+    def _adapter(self, adapted: Adapted) -> str:
+        """An adapter to paste and to fill in, where the candidate can be built."""
+        record, again = Record(self.candidate), copy.copy(adapted)
+        again.candidate = record
+        self._problem(_Form(again))
+        called = self.candidate if record.last is None else type(record.last).forward
+        theirs = signature_of(called) if record.last is None else without_first(called)
+        built = record.last is not None or is_the_layer(self.layer, self.candidate)
+        if has_adapter(self.candidate) or (self.layer.is_class and not built):
+            return ""
+        return adapter_lines(self.layer, self.candidate, theirs)
 
     def _problem(self, form: _Form) -> Result | None:
         """Why the example does not run, None if it does."""

@@ -33,6 +33,7 @@ class Record:
         layer: The layer that was called last.
         training: Whether that was in training.
         ours: The book's arguments for it, where they are not the candidate's.
+        last: The layer that was built last, called or not.
     """
 
     candidate: Candidate
@@ -42,6 +43,7 @@ class Record:
     layer: nn.Module | None = None
     training: bool = False
     ours: Call | None = None
+    last: nn.Module | None = None
     _builds: dict[int, Call] = field(default_factory=dict)
 
     @property
@@ -59,7 +61,7 @@ class Record:
         if not isinstance(result, nn.Module):
             self.called = call
             return result
-        self._builds[id(result)] = call
+        self._builds[id(result)], self.last = call, result
         if isinstance(result, torch.jit.ScriptModule):  # which has no attributes of an instance's
             return result
         forward = result.forward

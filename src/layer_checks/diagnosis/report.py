@@ -1,9 +1,11 @@
 """The diagnosis of a layer: which checks hold, and which known mistake it makes."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from layer_checks.diagnosis.calls import by_adapter
 from layer_checks.diagnosis.diagnosis import Findings, diagnose
 from layer_checks.diagnosis.judging import UNKNOWN
 from layer_checks.diagnosis.report_html import as_html
@@ -47,6 +49,7 @@ class Report:
         part: Which part of a composed layer differs first, in a sentence.
         judged: Whether its weights are known to be the book's, without which no law is judged.
         names_line: The call with `names=` to paste, where they are not.
+        adapter_lines: An adapter to paste and fill in, where it can be built and not be called.
     """
 
     layer_name: str
@@ -61,6 +64,7 @@ class Report:
     part: str = ""
     judged: bool = True
     names_line: str = ""
+    adapter_lines: str = ""
 
     @property
     def passed(self) -> tuple[Result, ...]:
@@ -198,7 +202,7 @@ class Report:
     def _to_paste(self) -> list[str]:
         first = self._look_first
         example = first.example if first is not None else ""
-        lines = _indented(example if self.judged else self.names_line)
+        lines = _indented(self.adapter_lines or (example if self.judged else self.names_line))
         return ["to paste:", *lines] if lines else []
 
     def _remarks(self) -> list[str]:
@@ -235,6 +239,7 @@ def check(
     seed: int = 0,
     *,
     names: Mapping[str, str] | None = None,
+    adapter: Callable[..., Any] | None = None,
     timeout: float = 120.0,
 ) -> Report:
     """Runs a layer's checks on a class, a function or a module and says which mistake it makes.
@@ -251,6 +256,9 @@ def check(
         seed: Seed of the random weights and inputs.
         names: For names of weights in the book, those of the candidate's; several for one that
             holds them packed, in their order there.
+        adapter: For a candidate that is called in a form of its own: a function that takes it, once
+            it is built, and the arguments of the book's call, and calls it. Where it can be built
+            and not be called, the report shows one to fill in.
         timeout: Seconds after which the report ends with the check that has no answer.
 
     Returns:
@@ -258,6 +266,7 @@ def check(
         line too. Where it is not known which weight is which, no law is judged.
 
     Raises:
+        TypeError: If `adapter` is no function.
         ValueError: If there is no layer of this name, `names` names what is not there, or `timeout`
             is not above 0.
 
@@ -268,10 +277,17 @@ def check(
         ...         return super().forward(x) - self.bias if self.bias is not None else x
         >>> check("LayerNorm", Mine).behaves_like
         no bias - add the bias.
+        >>> def added(residual, x):  # in the place of gelu(x)
+        ...     return residual + torch.nn.functional.gelu(x)
+        >>> check("gelu", added, adapter=lambda function, x: function(0.0, x))
+        gelu: the law holds, 10 of 10
+        21 checks hold: print(report.all) shows them
     """
     if not timeout > 0:
         raise ValueError(f"timeout must be above 0, got {timeout}")
     layer = layer_named(layer_name)
+    if adapter is not None:
+        candidate = by_adapter(layer, candidate, adapter)
     found = Findings()
     late: tuple[Result, ...] = ()
     with ordinary(), silent() as printed:
@@ -298,6 +314,7 @@ def check(
         found.part,
         found.judged and all(result.text != UNKNOWN for result in found.results),
         found.names_line,
+        found.adapter_lines,
     )
 
 

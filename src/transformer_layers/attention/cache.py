@@ -19,6 +19,9 @@ class KeyValueCache:
 
     Both tensors are allocated once, for `max_seq` positions; :meth:`append` writes behind the
     positions that are there and returns views, so that a step copies its own keys and values only.
+    That memory never moves: a model under `torch.compile` has one graph for prompts and one for
+    single tokens, whatever the caches hold.
+
     One layer needs one cache. Where sequences of different lengths share a batch, the shorter ones
     begin with padding, to whose keys nothing attends.
 

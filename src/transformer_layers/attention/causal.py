@@ -60,11 +60,10 @@ def causal_attention(
         key, value = context.cache.append(key, value)
     mask = allowed_keys(context, window)
     is_causal = mask is None and not context.past  # torch takes a bool alone, if compiled
-    group = query.shape[-3] // key.shape[-3]
-    if group > 1:
-        key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
     if context.weights is not None:
+        group = query.shape[-3] // key.shape[-3]
         shown = causal_mask(context.seq, device=key.device) if is_causal else mask
         shown = shown[:, None] if shown is not None and shown.ndim == 3 else shown
-        context.weights.append(attention_weights(query, key, shown))
+        read = key.repeat_interleave(group, dim=-3)
+        context.weights.append(attention_weights(query, read, shown))
     return fused_attention(query, key, value, mask, is_causal, dropout_p)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 def fused_attention(
     query: Float[Tensor, "*batch num_heads q_seq d_k"],
-    key: Float[Tensor, "*batch num_heads kv_seq d_k"],
-    value: Float[Tensor, "*batch num_heads kv_seq d_v"],
+    key: Float[Tensor, "*batch num_kv_heads kv_seq d_k"],
+    value: Float[Tensor, "*batch num_kv_heads kv_seq d_v"],
     mask: Bool[Tensor, "*mask_batch _ kv_seq"] | None = None,
     is_causal: bool = False,
     dropout_p: float = 0.0,
@@ -19,14 +19,15 @@ def fused_attention(
 
     `torch.nn.functional.scaled_dot_product_attention` computes the same function; its fused kernels
     go through the keys in blocks, so that memory grows with `q_seq + kv_seq` and the mask, not with
-    `q_seq * kv_seq`. On a CPU torch 2.13 has such a kernel without dropout only, and for it no
+    `q_seq * kv_seq`. Where there are fewer heads of keys than of queries, each is read by as many
+    neighboring heads of queries, without a copy. On a CPU torch 2.13 has such a kernel without dropout only, and for it no
     second or forward-mode derivative and no rule for `torch.func.vmap`: for these, choose the other
     one with `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
 
     Args:
         query: Shape `(..., num_heads, q_seq, d_k)`.
-        key: Shape `(..., num_heads, kv_seq, d_k)`.
-        value: Shape `(..., num_heads, kv_seq, d_v)`.
+        key: Shape `(..., num_kv_heads, kv_seq, d_k)`; `num_kv_heads` divides `num_heads`.
+        value: Shape `(..., num_kv_heads, kv_seq, d_v)`.
         mask: Boolean, True = may attend, shared by the heads: shape `(q_seq, kv_seq)`,
             `(..., q_seq, kv_seq)` or `(..., 1, kv_seq)`.
         is_causal: Whether each query attends to the keys up to its own position, counted from the
@@ -47,9 +48,16 @@ def fused_attention(
         )
     # The fused kernels take four axes; other inputs get the one that builds the weights.
     batch = math.prod(query.shape[:-3])
-    q, k, v = (x.reshape(batch, *x.shape[-3:]) for x in (query, key, value))
+    q, k, v = (
+        x if x.ndim == 4 else x.reshape(batch, *x.shape[-3:]) for x in (query, key, value)
+    )
     attend = functools.partial(
-        nn.functional.scaled_dot_product_attention, q, k, v, dropout_p=dropout_p
+        nn.functional.scaled_dot_product_attention,
+        q,
+        k,
+        v,
+        dropout_p=dropout_p,
+        enable_gqa=q.shape[1] != k.shape[1],
     )
     if mask is None:
         output = attend(is_causal=is_causal)

@@ -219,6 +219,23 @@ def test_a_pass_with_a_mask_compiles_to_one_graph_whatever_its_sizes(model):
         )
 
 
+@torch.no_grad()
+def test_a_cache_compiles_to_two_graphs_whatever_it_holds(model):
+    torch.compiler.reset()
+    made = []
+
+    def backend(graph, inputs):
+        made.append(graph)
+        return graph.forward
+
+    compiled, ids = torch.compile(model, fullgraph=True, backend=backend), random_ids(2, 16)
+    caches, own = model.new_caches(2, 16), model.new_caches(2, 16)
+    for new in (ids[:, :5], *ids[:, 5:].split(1, dim=1)):  # the prompt, then token by token
+        assert_same([compiled(new, caches)], [model(new, own)])
+    assert len(made) == 2
+    assert len({cache.nbytes for cache in caches} | {own[0].nbytes}) == 1  # the memory never grows
+
+
 IDS = torch.tensor([[3, 1, 4]])
 EMBEDDED = torch.zeros(1, 3, 8, dtype=torch.float64)
 
