@@ -555,7 +555,7 @@ class _Diagnosis:
         if form is not plain:
             apart = names_apart(results, form.match)
             known = self._mistakes(form, [each for each in apart if each.kind != "names"])
-            if right and not known.exact:  # the contract is another one; the start is not
+            if right and not known.exact:  # the contract is another one; the initialization is not
                 known = self._mistakes(form, [each for each in results if each.kind == "start"])
         elif not right:
             known = self._mistakes(plain, as_is)

@@ -18,7 +18,7 @@ from layer_checks.registry import layer_named
 KINDS: Mapping[Kind, str] = {
     "law": "the law",
     "contract": "the contract",
-    "start": "the start",
+    "start": "the initialization",
     "names": "names only",
 }
 
@@ -32,7 +32,7 @@ class Report:
     """What the checks of a layer found out about a candidate. True if the law holds.
 
     The law is what the layer computes, values and gradients; the contract is how it is called and
-    what it refuses; the start is its initial values and defaults; names are what is only called
+    what it refuses; the initialization is its initial values and defaults; names are what is only called
     otherwise. Shows as text in a terminal, as a table in a notebook: what counts first, then what
     fails, with what holds folded.
 

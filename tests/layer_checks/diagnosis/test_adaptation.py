@@ -214,7 +214,7 @@ def test_a_wrong_norm_with_such_an_eps_is_wrong() -> None:
 
     report = check("LayerNorm", Unbiased)
     assert "values" in broken(report)
-    assert "the start fails, 1 of 3" in report.headline
+    assert "the initialization fails, 1 of 3" in report.headline
     assert "look first at values" in repr(report)  # not at one that could not be asked
 
 
