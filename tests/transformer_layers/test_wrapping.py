@@ -138,6 +138,24 @@ def test_an_adapted_gpt2_generates_as_the_merged_one(config):
     assert torch.equal(model.merge_and_unload().generate(ids, max_new_tokens=6), continued)
 
 
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [("GPT2", MODULES), ("Llama", peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"]))],
+)
+def test_an_adapter_is_saved_by_itself_or_merged(name, config, tmp_path):
+    layer, (ids,) = build(case_named(name))
+    fresh = copy.deepcopy(layer)
+    model = with_random_adapters(adapted(layer, config)).eval()
+    expected = model(ids)
+    model.save_pretrained(tmp_path / "adapter")
+    again = peft.PeftConfig.from_pretrained(tmp_path / "adapter")
+    again._register_custom_module({tl.Conv1D: peft.tuners.lora.Linear})
+    loaded = peft.PeftModel.from_pretrained(fresh, tmp_path / "adapter", config=again)
+    assert_same([loaded.eval()(ids)], [expected])
+    model.merge_and_unload().save_pretrained(tmp_path / "merged")
+    assert_same([tl.load_model(tmp_path / "merged")(ids)], [expected])
+
+
 # Parametrizations
 
 
