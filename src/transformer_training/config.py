@@ -237,7 +237,8 @@ class TrainingConfig:
         try:
             sizes = read_config(self.plan.codec, find_folder(self.start) / CONFIG)
         except (ValueError, OSError) as error:
-            raise TrainingError(f"--from {self.start}: {error}") from error
+            other = f"; --model is {self.architecture}" if "model_type" in str(error) else ""
+            raise TrainingError(f"--from {self.start}: {error}{other}") from error
         if "dropout" in {each.name for each in fields(sizes)}:
             return replace(sizes, dropout=self.dropout)
         if self.dropout:

@@ -105,6 +105,21 @@ def test_what_the_model_leaves_no_choice_of_is_refused(published, more, said, tm
         parse([*published, "--out", str(tmp_path / "run"), *more])
 
 
+def test_scaled_positions_reach_as_far_as_the_model(published, tmp_path):
+    path = folder_of(published) / "config.json"
+    entries = json.loads(path.read_text())
+    if entries["model_type"] == "llama":
+        entries["rope_parameters"] = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}
+        path.write_text(json.dumps(entries))
+        options = [*published, "--out", str(tmp_path / "run"), "--seq"]
+        assert parse([*options, "32"]).seq == 32
+        with pytest.raises(TrainingError, match="has 32 positions"):
+            parse([*options, "33"])
+    other = {"llama": "gpt2", "gpt2": "llama"}[entries["model_type"]]
+    with pytest.raises(TrainingError, match=f"weights of another model; --model is {other}"):
+        parse([*published, "--model", other, "--out", str(tmp_path / "run")])
+
+
 def test_what_is_no_such_model_is_refused(text, tmp_path):
     options = ["--data", str(text), "--out", str(tmp_path / "run")]
     with pytest.raises(TrainingError, match=r"--from .*nowhere: .*nowhere"):

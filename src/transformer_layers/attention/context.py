@@ -151,7 +151,7 @@ def require_mask(mask: Tensor, batch: tuple[int, ...], seq: int, length: int) ->
         raise TypeError(f"mask must be boolean, True = may attend, got {mask.dtype}")
     shapes = [(*batch, length), (*batch, seq, length)] if len(batch) == 1 else []
     if not any(_is(mask.shape, shape) for shape in shapes):
-        wanted = " or ".join(map(str, shapes)) or "one of tokens of shape (batch, seq)"
+        wanted = " or ".join(map(str, shapes)) or "(batch, length), which needs ids of two axes"
         raise ValueError(
             f"mask must be of shape {wanted}, got {tuple(mask.shape)} for tokens of shape "
             f"{(*batch, seq)} behind {length - seq} others"

@@ -20,9 +20,10 @@ def fused_attention(
     `torch.nn.functional.scaled_dot_product_attention` computes the same function; its fused kernels
     go through the keys in blocks, so that memory grows with `q_seq + kv_seq` and the mask, not with
     `q_seq * kv_seq`. Where there are fewer heads of keys than of queries, each is read by as many
-    neighboring heads of queries, without a copy. On a CPU torch 2.13 has such a kernel without dropout only, and for it no
-    second or forward-mode derivative and no rule for `torch.func.vmap`: for these, choose the other
-    one with `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
+    neighboring heads of queries; on a CPU without a copy. There torch 2.13 has such a kernel
+    without dropout only, and for it no second or forward-mode derivative and no rule for
+    `torch.func.vmap`: for these, choose the other one with
+    `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
 
     Args:
         query: Shape `(..., num_heads, q_seq, d_k)`.
@@ -48,9 +49,9 @@ def fused_attention(
         )
     # The fused kernels take four axes; other inputs get the one that builds the weights.
     batch = math.prod(query.shape[:-3])
-    q, k, v = (
-        x if x.ndim == 4 else x.reshape(batch, *x.shape[-3:]) for x in (query, key, value)
-    )
+    q, k, v = (x if x.ndim == 4 else x.reshape(batch, *x.shape[-3:]) for x in (query, key, value))
+    if q.is_cuda and (group := q.shape[1] // k.shape[1]) > 1:  # where one kernel alone takes groups
+        k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))
     attend = functools.partial(
         nn.functional.scaled_dot_product_attention,
         q,

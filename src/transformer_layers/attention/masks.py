@@ -92,8 +92,7 @@ def padding_mask(lengths: Integer[Tensor, " batch"], seq: int) -> Bool[Tensor, "
     sequence is long. `padding_mask(lengths, seq) & causal_mask(seq)` allows what both allow.
 
     Args:
-        lengths: Number of real tokens of each sequence, signed integers or uint8 of shape
-            `(batch,)`.
+        lengths: Number of real tokens of each sequence, integers of shape `(batch,)`.
         seq: Length to which all sequences are padded.
 
     Returns:
@@ -119,7 +118,7 @@ def padding_mask(lengths: Integer[Tensor, " batch"], seq: int) -> Bool[Tensor, "
     wide = lengths.long()  # in uint8 a seq of 300 would be 44
     if has_values and ((wide < 0) | (wide > seq)).any():
         raise ValueError(f"lengths must lie between 0 and seq = {seq}, got {lengths.tolist()}")
-    return torch.arange(seq, device=lengths.device) < lengths[:, None, None]
+    return torch.arange(seq, device=lengths.device) < wide[:, None, None]
 
 
 def document_mask(documents: Integer[Tensor, "batch seq"]) -> Bool[Tensor, "batch seq seq"]:

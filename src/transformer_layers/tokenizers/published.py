@@ -24,6 +24,7 @@ CONFIG = "tokenizer_config.json"
 SPECIAL = "special_tokens_map.json"
 TEMPLATE = "chat_template.jinja"
 FILES = (DESCRIPTION, CONFIG, SPECIAL, TEMPLATE)
+FURTHER_TEMPLATES = "additional_chat_templates"  # a folder of templates with names
 
 _LARGEST = 2**27  # bytes; the largest published ones, of 262,144 tokens, have a quarter of it
 _MODELS = ("BPE", "Unigram", "WordLevel", "WordPiece")
@@ -61,6 +62,7 @@ class PublishedTokenizer:
     def __init__(self, files: Mapping[str, bytes], folder: Path) -> None:
         self._files = dict(files)
         self._folder = folder
+        self._made: dict[str, ChatTemplate] = {}
         entries = entries_of(files, folder)
         self._library = _library(files[DESCRIPTION], folder / DESCRIPTION)
         self._named = _add_tokens(self._library, entries, folder / CONFIG)
@@ -69,11 +71,13 @@ class PublishedTokenizer:
         self.bos_token = self._number_of("bos_token")
         self.eos_token = self._number_of("eos_token")
         self.pad_token = self._number_of("pad_token")
-        self.chat_template = _template(files, entries, folder)
+        self._templates = _templates(files, entries, folder)
+        self.chat_template = self._templates.get("default")
         added = self._library.get_added_tokens_decoder()
         unknown = self._number_of("unk_token")
         self._special = {i for i, token in added.items() if token.special}
-        self._names = self._special - {unknown}  # which no text stands for by itself
+        named = {self._library.token_to_id(text) for text in self._named.values()}
+        self._names = (self._special | named) - {unknown}  # which no text stands for by itself
 
     def encode(
         self, text: str, special: bool = False, *, add_special_tokens: bool = True
@@ -180,7 +184,8 @@ class PublishedTokenizer:
             messages: The messages, each a dict with its `role` and its `content`; what is None
                 counts as left out.
             add_generation_prompt: Whether the beginning of the model's answer follows.
-            **variables: What else the template asks for, such as `tools` or `enable_thinking`.
+            **variables: What else the template asks for, such as `enable_thinking`, or `tools`, for
+                which there may be a template of its own.
 
         Returns:
             Their numbers, int64 of shape `(seq,)`.
@@ -220,7 +225,9 @@ class PublishedTokenizer:
                 f"chat_template in {CONFIG}; write the text yourself, and encode it"
             )
         given = {"tools": None, "documents": None, **self._named, **variables}
-        return self._written.render(messages, add_generation_prompt=add_generation_prompt, **given)
+        name = "tool_use" if given["tools"] is not None and "tool_use" in self._templates else ""
+        written = self._written(name or "default")
+        return written.render(messages, add_generation_prompt=add_generation_prompt, **given)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the files that it was made of, which `load_tokenizer` and `transformers` load.
@@ -239,9 +246,10 @@ class PublishedTokenizer:
         for name in ("merges.txt", "vocab.json"):
             if os.path.lexists(folder / name):
                 raise ValueError(f"{folder / name}: is of another tokenizer; save elsewhere")
-        for name in FILES:
+        for name in (*FILES, *_further_templates(folder)):
             (folder / name).unlink(missing_ok=True)
         for name, content in self._files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(content)
 
     @cached_property
@@ -249,9 +257,11 @@ class PublishedTokenizer:
         """The same, for which names of special tokens in a text are these tokens."""
         return tokenizers.Tokenizer.from_str(self._library.to_str())
 
-    @cached_property
-    def _written(self) -> ChatTemplate:
-        return ChatTemplate(self.chat_template or "", str(self._folder))
+    def _written(self, name: str) -> ChatTemplate:
+        if name not in self._made:
+            text = (self.chat_template or "") if name == "default" else self._templates[name]
+            self._made[name] = ChatTemplate(text, str(self._folder))
+        return self._made[name]
 
     def _number_of(self, name: str) -> int | None:
         return self._library.token_to_id(self._named[name]) if name in self._named else None
@@ -295,7 +305,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
         ValueError: If one is larger than 128 MiB, or no file.
     """
     files = {}
-    for name in FILES:
+    for name in (*FILES, *_further_templates(folder)):
         path = folder / name
         if os.path.lexists(path):
             try:
@@ -304,6 +314,12 @@ def read_files(folder: Path) -> dict[str, bytes]:
                 if path.is_symlink():
                     raise  # else a process that saves has just removed it
     return files
+
+
+def _further_templates(folder: Path) -> list[str]:
+    """The files of further templates, by their names in the folder."""
+    found = sorted((folder / FURTHER_TEMPLATES).glob("*.jinja"))
+    return [f"{FURTHER_TEMPLATES}/{path.name}" for path in found]
 
 
 def entries_of(files: Mapping[str, bytes], folder: Path) -> dict[str, Any]:
@@ -365,7 +381,7 @@ def _add_tokens(
         if entries.get(name) is not None:
             token = _token(name, entries[name], path, special=True)
             _require_known(library, name, token, path)
-            library.add_special_tokens([token])
+            _add_if_new(library, token)
             named[name] = token.content
     for name in _FURTHER:
         extra = entries.get(name) or []
@@ -374,8 +390,15 @@ def _add_tokens(
         for entry in extra.values() if isinstance(extra, dict) else extra:
             token = _token(name, entry, path, special=True)
             _require_known(library, name, token, path)
-            library.add_special_tokens([token])
+            _add_if_new(library, token)
     return named
+
+
+def _add_if_new(library: tokenizers.Tokenizer, token: AddedToken) -> None:
+    """Makes a token of the vocabulary a special one; of one that is added, the flags stay."""
+    added = library.get_added_tokens_decoder().values()
+    if token.content not in {each.content for each in added}:
+        library.add_special_tokens([token])
 
 
 def _token(name: str, entry: Any, path: Path, special: bool = False) -> AddedToken:
@@ -400,22 +423,28 @@ def _require_known(library: tokenizers.Tokenizer, name: str, token: AddedToken, 
         )
 
 
-def _template(files: Mapping[str, bytes], entries: Mapping[str, Any], folder: Path) -> str | None:
-    """The template of the file, and else that of the config: by itself, or among several."""
-    if TEMPLATE in files:
-        try:
-            return files[TEMPLATE].decode()
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{folder / TEMPLATE}: cannot be read as UTF-8: {error}") from error
+def _templates(
+    files: Mapping[str, bytes], entries: Mapping[str, Any], folder: Path
+) -> dict[str, str]:
+    """The templates of chats by name; that of a file stands before that of the config."""
     found = entries.get("chat_template")
-    if isinstance(found, list):
-        several = {
-            each.get("name"): each.get("template") for each in found if isinstance(each, dict)
-        }
-        found = several.get("default")
-    if found is not None and not isinstance(found, str):
-        raise ValueError(
-            f"{folder / CONFIG}: chat_template must be a text, or a list with one named "
-            f"'default', got {shown(found)}"
-        )
-    return found
+    if found is None or isinstance(found, str):
+        found = [{"name": "default", "template": found}] if found else []
+    several: dict[str, str] = {}
+    for each in found if isinstance(found, list) else [found]:
+        entry = each if isinstance(each, dict) else {}
+        name, template = entry.get("name"), entry.get("template")
+        if not isinstance(name, str) or not isinstance(template, str):
+            raise ValueError(
+                f"{folder / CONFIG}: chat_template must be a text, or a list of objects with a "
+                f"name and a template, got {shown(each)}"
+            )
+        several[name] = template
+    for place, content in files.items():
+        if place.endswith(".jinja"):
+            name = "default" if place == TEMPLATE else Path(place).stem
+            try:
+                several[name] = content.decode()
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{folder / place}: cannot be read as UTF-8: {error}") from error
+    return several

@@ -94,7 +94,7 @@ PLAN = Plan(
     codec=CODEC,
     shape=lambda sizes: Shape(
         sizes.vocab_size,
-        sizes.max_position_embeddings,
+        sizes.max_seq,
         sizes.num_hidden_layers,
         sizes.hidden_size,
         (sizes.num_attention_heads, sizes.kv_heads),

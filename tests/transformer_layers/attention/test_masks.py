@@ -47,7 +47,9 @@ def test_padding_mask_allows_as_many_keys_as_the_sequence_is_long(lengths, seq, 
     assert torch.equal(mask.to(torch.int8).cummin(dim=-1).values.bool(), mask)  # no gap
 
 
-@pytest.mark.parametrize(("dtype", "seq"), [(torch.int8, 200), (torch.uint8, 300)])
+@pytest.mark.parametrize(
+    ("dtype", "seq"), [(torch.int8, 200), (torch.uint8, 300), (torch.uint16, 300)]
+)
 def test_lengths_of_a_dtype_that_ends_below_the_length_of_the_sequence(dtype, seq):
     mask = padding_mask(torch.tensor([0, 3, 100], dtype=dtype), seq)
     assert mask.sum(dim=-1).flatten().tolist() == [0, 3, 100]

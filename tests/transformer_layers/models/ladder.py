@@ -137,7 +137,8 @@ def _forward(
     def attended(query: Tensor, key: Tensor, *others: Any) -> Tensor:
         window = others[1]  # a mask where there is one, as with a sliding window
         mask = causal_mask(ids.shape[-1]) if window is None else window
-        weights.append(attention_weights(query, key, mask))
+        read = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
+        weights.append(attention_weights(query, read, mask))
         return fused_attention(query, key, *others)
 
     names = {name.removeprefix("input of ") for each in reference.steps.values() for name in each}

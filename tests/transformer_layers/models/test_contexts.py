@@ -250,6 +250,11 @@ EMBEDDED = torch.zeros(1, 3, 8, dtype=torch.float64)
             "mask must be of shape (1, 3) or (1, 3, 3), got (3,) for tokens of shape (1, 3)",
         ),
         ({"mask": torch.ones(1, 4, dtype=torch.bool)}, ValueError, "got (1, 4)"),
+        (
+            {"ids": torch.tensor([3, 1]), "mask": torch.ones(2, dtype=torch.bool)},
+            ValueError,
+            "mask must be of shape (batch, length), which needs ids of two axes, got (2,)",
+        ),
         ({"mask": torch.ones(1, 4, 3, 3, dtype=torch.bool)}, ValueError, "got (1, 4, 3, 3)"),
         ({"positions": torch.tensor([0.0, 1.0, 2.0])}, TypeError, "int64 or int32, got torch.fl"),
         ({"positions": torch.tensor([0, 1])}, ValueError, "of shape (3,) or (1, 3), got (2,)"),
@@ -274,7 +279,7 @@ def test_what_does_not_fit_is_refused(model, options, error, said):
 def test_a_mask_needs_a_batch():
     model = MODELS["GPT2"]().double()
     for ids in (IDS[0], IDS[None]):
-        with pytest.raises(ValueError, match="mask must be of shape one of tokens of shape"):
+        with pytest.raises(ValueError, match="which needs ids of two axes, got"):
             model(ids, mask=torch.ones(1, 3, dtype=torch.bool))
 
 

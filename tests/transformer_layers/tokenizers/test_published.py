@@ -475,6 +475,40 @@ def test_loads_what_the_class_of_transformers_saves(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    "named",
+    ["<|end|>", {"__type": "AddedToken", "content": "<|end|>", "lstrip": True, "normalized": True}],
+)
+def test_a_named_token_keeps_the_flags_that_it_has(tmp_path, named):
+    library, _ = llama3()
+    library.add_special_tokens([AddedToken("<|end|>", rstrip=True)])
+    written(tmp_path, library, {"eos_token": named, "extra_special_tokens": ["<|end|>"]})
+    theirs, ours = AutoTokenizer.from_pretrained(tmp_path), load_tokenizer(tmp_path)
+    for text in ("a <|end|>\n b", "a<|end|>b"):
+        assert ours.encode(text, special=True).tolist() == theirs(text).input_ids
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_tools_have_a_template_of_their_own(tmp_path, beside):
+    library, entries = qwen()
+    tools = "{{ tools | length }} tools{% for m in messages %}{{ m.content }}{% endfor %}"
+    several = [{"name": "default", "template": CHATML}, {"name": "tool_use", "template": tools}]
+    place = tmp_path / "first"
+    written(place, library, entries | {"chat_template": None if beside else several})
+    if beside:  # as transformers writes them
+        (place / "additional_chat_templates").mkdir()
+        (place / "additional_chat_templates" / "tool_use.jinja").write_text(tools)
+        (place / "chat_template.jinja").write_text(CHATML)
+    load_tokenizer(place).save(tmp_path / "second")
+    for folder in (place, tmp_path / "second"):
+        theirs, ours = AutoTokenizer.from_pretrained(folder), load_tokenizer(folder)
+        for given in ({}, {"tools": [{"type": "function"}]}):
+            expected = theirs.apply_chat_template(
+                CHAT, add_generation_prompt=True, return_dict=False, **given
+            )
+            assert ours.chat(CHAT, **given).tolist() == expected
+
+
 def test_older_folders_name_special_tokens_in_a_file(tmp_path):
     library, entries = mistral()
     named = {name: entries.pop(name) for name in ("bos_token", "eos_token", "unk_token")}
@@ -527,7 +561,7 @@ def changed(folder, name, text):
         (
             "tokenizer_config.json",
             b'{"chat_template": 7}',
-            "chat_template must be a text, or a list with one named 'default', got 7",
+            "chat_template must be a text, or a list of objects with a name and a template, got 7",
         ),
         ("tokenizer_config.json", b'{"added_tokens_decoder": []}', "must be an object, got"),
         ("tokenizer_config.json", b'{"extra_special_tokens": 5}', "must be a list, got 5"),

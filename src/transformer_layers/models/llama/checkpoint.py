@@ -21,6 +21,7 @@ from transformer_layers.checkpoints.rotary_entries import rotary_settings, scali
 from transformer_layers.models.llama.block import block_of
 from transformer_layers.models.llama.config import FAMILIES, LlamaConfig
 from transformer_layers.positions.scaling import LongRoPEScaling
+from transformer_layers.validation import require_size
 
 HEAD = "lm_head.weight"
 EMBEDDING = "model.embed_tokens.weight"
@@ -171,9 +172,12 @@ def _window(family: str, entries: dict[str, Any], sizes: dict[str, Any]) -> dict
     """The window, and how many blocks have none."""
     options = FAMILIES[family].options
     window = entries.get("sliding_window") if "sliding_window" in options else None
-    if "max_window_layers" in options and not entries.get("use_sliding_window", False):
-        window = None
-    without = entries["max_window_layers"] if "max_window_layers" in options else 0
+    without = 0
+    if "max_window_layers" in options:
+        if not flag_entry("use_sliding_window", entries.get("use_sliding_window", False)):
+            window = None
+        without = size_entry("max_window_layers", entries["max_window_layers"])
+        require_size("max_window_layers", without, minimum=0)
     blocks = sizes.get("num_hidden_layers", 32)
     windows = [None if i < without else window for i in range(blocks)]
     require_layer_types(entries.get("layer_types"), windows, "Llama")

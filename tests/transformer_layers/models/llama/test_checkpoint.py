@@ -182,6 +182,20 @@ def test_sliding_windows_of_qwen_are_off_unless_switched_on(tmp_path):
     assert [found.window_of(i) for i in range(2)] == [None, 4]
 
 
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"max_window_layers": None}, "max_window_layers must be an int"),
+        ({"max_window_layers": "2"}, "max_window_layers must be an int"),
+        ({"use_sliding_window": "yes"}, "use_sliding_window must be true or false, got 'yes'"),
+    ],
+)
+def test_entries_of_windows_are_named_where_they_are_none(tmp_path, entries, message):
+    on = {"model_type": "qwen2", "use_sliding_window": True}
+    with pytest.raises((TypeError, ValueError), match=message):
+        config_of(tmp_path, **on | entries)
+
+
 @pytest.mark.parametrize("family", ["qwen2", "qwen3"])
 def test_a_window_of_qwen_that_is_switched_on_and_left_out_is_that_of_transformers(
     tmp_path, family
