@@ -32,9 +32,9 @@ class Report:
     """What the checks of a layer found out about a candidate. True if the law holds.
 
     The law is what the layer computes, values and gradients; the contract is how it is called and
-    what it refuses; the initialization is its initial values and defaults; names are what is only called
-    otherwise. Shows as text in a terminal, as a table in a notebook: what counts first, then what
-    fails, with what holds folded.
+    what it refuses; the initialization is its initial values and defaults; names are what is only
+    called otherwise. Shows as text in a terminal, as a table in a notebook: what counts first, then
+    what fails, with what holds folded.
 
     Attributes:
         layer_name: The layer that the candidate is to be.

@@ -502,11 +502,11 @@ def test_tools_have_a_template_of_their_own(tmp_path, beside):
     load_tokenizer(place).save(tmp_path / "second")
     for folder in (place, tmp_path / "second"):
         theirs, ours = AutoTokenizer.from_pretrained(folder), load_tokenizer(folder)
-        for given in ({}, {"tools": [{"type": "function"}]}):
+        for options in ({}, {"tools": [{"type": "function"}]}):
             expected = theirs.apply_chat_template(
-                CHAT, add_generation_prompt=True, return_dict=False, **given
+                CHAT, add_generation_prompt=True, return_dict=False, **options
             )
-            assert ours.chat(CHAT, **given).tolist() == expected
+            assert ours.chat(CHAT, **options).tolist() == expected
 
 
 def test_older_folders_name_special_tokens_in_a_file(tmp_path):
