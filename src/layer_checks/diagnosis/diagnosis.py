@@ -289,7 +289,7 @@ class _Diagnosis:
     def _cannot_be_called(self) -> bool:
         """Whether each law ends with one error, which says that the call lacks an argument."""
         said = {each.text for each in self.found.results if each.kind == "law" and each.asked}
-        return len(said) == 1 and bool(_LACKS.match(*said))
+        return len(said) == 1 and bool(_LACKS.match(said.pop()))
 
     def _cannot(self, adapted: Adapted, problem: Result) -> None:
         again = self._problem(_Form(adapted)) or problem
