@@ -294,7 +294,8 @@ class _Diagnosis:
     def _cannot(self, adapted: Adapted, problem: Result) -> None:
         again = self._problem(_Form(adapted)) or problem
         self.found.results = (again,)
-        self.found.adapter_lines = self._adapter(adapted)
+        if again.text.startswith("TypeError"):
+            self.found.adapter_lines = self._adapter(adapted)
         self.found.notes = (*adapted.notes, *adapted.remarks)
         self.found.not_run = len(self.checks)
 

@@ -78,8 +78,8 @@ class TestKinds:
         assert [each.name for each in report.start] == ["deviation"]
         assert [each.name for each in report.failed] == ["names", "deviation"]
         assert repr(report) == (
-            "X: the law holds, 2 of 2; the contract fails, 1 of 1; the initialization fails,\n"
-            "        1 of 1\n"
+            "X: the law holds, 2 of 2; the contract fails, 1 of 1; the\n"
+            "        initialization fails, 1 of 1\n"
             "look first at names: The law of names. It differs at index (1,).\n"
             "the contract\n"
             "failed  names: text\n"
