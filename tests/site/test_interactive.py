@@ -61,6 +61,7 @@ PAGES = {
     "gpt2": "gpt2/quickstart.html",
     "dropout": "normalization/dropout.html",
     "accumulation": "gpt2/training.html",
+    "adapter": "gpt2/fine_tuning.html",
     "activations": "feed_forward/activations.html",
     "hidden_features": "feed_forward/feed_forward.html",
     "encoder_layer": "proofs/encoder_layer.html",
@@ -855,6 +856,8 @@ def test_the_start_is_what_the_layers_give(started, name):
         query, key = (torch.tensor(data[each], dtype=torch.float64) for each in ("query", "key"))
         scores = [rotary_score(query, key, data["m"], data["n"], each) for each in data["speeds"]]
         expected = torch.cat(scores)
+    elif name == "adapter":
+        expected = torch.tensor(data["plural"][-1], dtype=torch.float64)
     elif name == "gates":
         expected = gated(data["gate"], data["up"])
     elif name == "hidden_features":
