@@ -73,8 +73,8 @@ def chat_with_labels(
     for i, message in enumerate(messages):
         if message.get("role") != "assistant":
             continue
-        begin = _length_of(tokenizer, ids, messages[:i], True, variables)
-        end = _length_of(tokenizer, ids, messages[: i + 1], False, variables)
+        begin = _length_of(tokenizer, ids, messages, i, True, variables)
+        end = _length_of(tokenizer, ids, messages, i + 1, False, variables)
         labels[begin:end] = ids[begin:end]
     if (labels == _NOT_SCORED).all():
         roles = ", ".join(str(message.get("role")) for message in messages)
@@ -153,22 +153,31 @@ def _length_of(
     tokenizer: PublishedTokenizer,
     ids: Tensor,
     messages: Chat,
+    count: int,
     begins_an_answer: bool,
     variables: Mapping[str, Any],
 ) -> int:
-    """How many tokens the beginning of a chat has, with which the whole one begins, too."""
-    if not messages:
+    """How many tokens the first messages of a chat have, with which the whole one begins, too."""
+    if not count:
         raise ValueError("a chat must not begin with the assistant, to whom nothing was said")
-    beginning = tokenizer.chat(messages, add_generation_prompt=begins_an_answer, **variables)
-    if not beginning.equal(ids[: len(beginning)]):
-        differing = (beginning[: len(ids)] != ids[: len(beginning)]).nonzero()
-        place = int(differing[0]) if len(differing) else len(ids)
+    first = messages[:count]
+    beginning = tokenizer.chat(first, add_generation_prompt=begins_an_answer, **variables)
+    if beginning.equal(ids[: len(beginning)]):
+        return len(beginning)
+    text = tokenizer.chat_text(first, add_generation_prompt=begins_an_answer, **variables)
+    if tokenizer.chat_text(messages, add_generation_prompt=False, **variables).startswith(text):
         raise ValueError(
-            f"the chat template writes the first {len(messages)} messages otherwise once the chat "
-            f"goes on, from token {place} on, so that no label can tell what is an answer; train "
-            "on chats that end there"
+            f"the chat template ends the first {count} messages with {text[-12:]!r}, and a token "
+            "joins the end of that with what follows, so that no label can tell where the answer "
+            "begins; let the template end with a token of its own, or with no space"
         )
-    return len(beginning)
+    differing = (beginning[: len(ids)] != ids[: len(beginning)]).nonzero()
+    place = int(differing[0]) if len(differing) else len(ids)
+    raise ValueError(
+        f"the chat template writes the first {count} messages otherwise once the chat goes on, "
+        f"from token {place} on, so that no label can tell what is an answer; train on chats that "
+        "end there"
+    )
 
 
 def rows_side_by_side(rows: Sequence[Sequence[tuple[Tensor, Tensor]]], seq: int) -> ChatBatch:

@@ -80,6 +80,18 @@ def test_every_answer_of_a_long_chat_is_scored(tokenizer):
     assert scored(tokenizer, chat) == "meow<|im_end|>\nwoof<|im_end|>\n"
 
 
+def test_a_token_that_joins_a_prompt_with_its_answer_is_told(tmp_path):
+    template = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] }}<|im_end|>{% endfor %}"
+    template += "{% if add_generation_prompt %}assistant: {% endif %}"
+    tokenizer = tokenizer_of(tmp_path, template)
+    messages = [{"role": "user", "content": "cat?"}, {"role": "assistant", "content": "the"}]
+    with pytest.raises(
+        ValueError, match=r"with '.*assistant: ', and a token joins"
+    ):
+        chat_with_labels(tokenizer, messages)
+    assert scored(tokenizer, [messages[0], messages[1] | {"content": "?"}]) == "?<|im_end|>"
+
+
 def test_a_template_that_writes_the_past_otherwise_is_told(tmp_path):
     tokenizer = tokenizer_of(tmp_path, FORGETFUL)
     with pytest.raises(ValueError, match="writes the first 2 messages otherwise once the chat goe"):
