@@ -224,6 +224,8 @@ def arranged(
     for each in named:
         if each.name in by_name:
             value = ours[by_name[each.name]]
+            if calls and each.default is None and _asks_for_nothing(by_name[each.name], value):
+                value = None  # a dropout may be a module there
         elif each.name in _OPTIONS and each.name not in ours:
             value = _OPTIONS[each.name]
             result.notes.append(f"{each.name}={value}")

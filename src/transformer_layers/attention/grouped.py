@@ -40,7 +40,9 @@ class GroupedQueryAttention(nn.Module):
         num_kv_heads: Heads of keys and values, a divisor of `num_heads`.
         d_k: Features of a head; `d_model / num_heads` if not given.
         positions: Maps queries and keys, each with its positions, such as :class:`RotaryPositions`;
-            without it only the mask tells positions apart.
+            without it only the mask tells positions apart. An attention that rotates inside, as
+            that of Llama in other libraries, is this layer with `positions=RotaryPositions(d_k)`,
+            and the base of that model.
         window: How many keys a query sees at most, itself among them; all if not given.
         bias: Whether the maps to queries, keys and values have one.
         output_bias: Whether the map of the heads' results has one; as `bias` if not given.

@@ -91,7 +91,8 @@ class TransformerDecoderLayer(_DecoderLayer):
         y &= \mathrm{LayerNorm}_3(b + \mathrm{FFN}(b))
 
     The second attention asks with the decoder's positions and finds in the memory :math:`m`, the
-    encoder's output, which may have another length. In training dropout acts on the weights of both
+    encoder's output, which may have another length. The first one is causal by its mask alone: hand
+    over :func:`causal_mask`. In training dropout acts on the weights of both
     attentions and on the output of each sub-layer; `torch.nn.TransformerDecoderLayer` has one more
     after the ReLU, so the two are equal in evaluation, and in training with `dropout=0`.
 

@@ -24,7 +24,15 @@ class BatchNorm1d(nn.Module):
 
     In training, the mean and the (biased) variance of each channel are taken over axis 0 and all
     axes from 2 on. Running averages of the mean and of the *unbiased* variance are kept, and
-    replace the batch's own in evaluation. float16 and bfloat16 input is normalized in float32 and
+    replace the batch's own in evaluation. With the momentum :math:`\alpha`, and :math:`n` values
+    of a channel in a batch, they are
+
+    .. math::
+        \mu &\leftarrow (1 - \alpha)\, \mu + \alpha\, \mathrm{E}[x] \\
+        \sigma^2 &\leftarrow (1 - \alpha)\, \sigma^2
+            + \alpha\, \tfrac{n}{n - 1} \mathrm{Var}[x]
+
+    float16 and bfloat16 input is normalized in float32 and
     returned in its own dtype, with parameters of that dtype or of float32.
 
     Input of two axes or more is taken: with four, `(batch, channels, height, width)`, it is
@@ -40,8 +48,8 @@ class BatchNorm1d(nn.Module):
         num_features: Number of channels, the size of axis 1.
         eps: Added to the variance, :math:`\epsilon`; greater than 0, since a constant channel
             would be 0/0 without it.
-        momentum: Share of the newest batch in the running averages; None for the plain average of
-            all batches so far.
+        momentum: Share of the newest batch in the running averages, :math:`\alpha`; None for the
+            plain average of all batches so far.
         affine: Whether there are a :math:`\gamma` and a :math:`\beta`.
         track_running_stats: Whether running averages are kept.
         device: Of the parameters and running averages; torch's default one if not given.
