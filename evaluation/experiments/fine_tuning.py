@@ -4,9 +4,9 @@ Every model has learned three kinds of the toy language, and then reads a few se
 The arms differ in what they begin with, in which weights learn, and in what else is read: random
 weights, all weights, low-rank adapters (Hu et al. 2021, https://arxiv.org/abs/2106.09685), and
 either of these with sentences of an old kind in each batch. In one arm these are such sentences
-alone as do not tell the old kind from the new one, since both nouns have one number. Each arm has
-the same three learning rates. The share of right verbs of the new kind is over the sentences that
-were not read in fine-tuning.
+alone as do not tell the old kind from the new one, since both nouns have one number. The verb alone
+is scored. Each arm has the same three learning rates. The share of right verbs of the new kind is
+over the sentences that were not read in fine-tuning.
 """
 
 import copy
@@ -14,7 +14,7 @@ from typing import Any
 
 import peft
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer_layers import GPT2, Conv1D
@@ -38,6 +38,7 @@ RATES = (5e-3, 1e-3, 2e-4)
 FEW, MANY = 12, 144
 RANK = 4
 ARMS = ("random weights", "all weights", "mixed", "one number", "low rank", "low rank, mixed")
+VERB = -3  # where the verb stands in a sentence
 SINGULAR = int(encode("cats"))  # tokens below are singular nouns
 
 
@@ -81,6 +82,14 @@ def replayed(arm: str) -> Int[Tensor, "n seq"] | None:
     return old if "mixed" in arm else None
 
 
+def verb_loss(model: GPT2, texts: Int[Tensor, "n seq"]) -> Float[Tensor, ""]:
+    """The loss of some of the texts, drawn by chance, in which the verb alone is scored."""
+    batch = texts[torch.randint(len(texts), (BATCH,))]
+    labels = torch.full_like(batch, -100)
+    labels[:, VERB] = batch[:, VERB]
+    return model.loss(batch, labels)
+
+
 def fine_tuned(
     model: GPT2, texts: Int[Tensor, "n seq"], lr: float, old: Int[Tensor, "n_old seq"] | None
 ) -> GPT2:
@@ -100,9 +109,9 @@ def fine_tuned(
     for step in range(UPDATES):
         for group in optimizer.param_groups:
             group["lr"] = lr * min(1.0, 2.0 * (1.0 - step / UPDATES))
-        loss = model.loss(texts[torch.randint(len(texts), (BATCH,))])
+        loss = verb_loss(model, texts)
         if old is not None:
-            loss = (loss + model.loss(old[torch.randint(len(old), (BATCH,))])) / 2
+            loss = (loss + verb_loss(model, old)) / 2
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -64,7 +64,8 @@ def chat_with_labels(
         answer's.
 
     Raises:
-        TypeError: If the messages are no list of dicts.
+        TypeError: If the messages are no list of dicts, or an answer has neither a text nor tool
+            calls.
         ValueError: If there is no answer, or no template, or the template writes the beginning of a
             chat otherwise once it goes on, so that it cannot be told which tokens are an answer's.
     """
@@ -73,6 +74,10 @@ def chat_with_labels(
     for i, message in enumerate(messages):
         if message.get("role") != "assistant":
             continue
+        content = message.get("content")
+        if not isinstance(content, str) and not message.get("tool_calls"):
+            # A template would write None, or the number, as a text to learn.
+            raise TypeError(f"messages[{i}]: an answer's content must be a text, got {content!r}")
         begin = _length_of(tokenizer, ids, messages, i, True, variables)
         end = _length_of(tokenizer, ids, messages, i + 1, False, variables)
         labels[begin:end] = ids[begin:end]

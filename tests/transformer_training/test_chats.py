@@ -85,9 +85,7 @@ def test_a_token_that_joins_a_prompt_with_its_answer_is_told(tmp_path):
     template += "{% if add_generation_prompt %}assistant: {% endif %}"
     tokenizer = tokenizer_of(tmp_path, template)
     messages = [{"role": "user", "content": "cat?"}, {"role": "assistant", "content": "the"}]
-    with pytest.raises(
-        ValueError, match=r"with '.*assistant: ', and a token joins"
-    ):
+    with pytest.raises(ValueError, match=r"with '.*assistant: ', and a token joins"):
         chat_with_labels(tokenizer, messages)
     assert scored(tokenizer, [messages[0], messages[1] | {"content": "?"}]) == "?<|im_end|>"
 
@@ -180,3 +178,20 @@ def test_a_llama_of_transformers_learns_ten_chats_and_answers_there_as_here(tmp_
         )
         found = theirs.generate(**given, max_new_tokens=20, do_sample=False)[0]
         assert found.equal(written)
+
+
+@pytest.mark.parametrize("content", [None, 24, ["meow"]])
+def test_an_answer_without_a_text_is_refused(tokenizer, content):
+    chat = [CHATS[0][0], {"role": "assistant", "content": content}]
+    with pytest.raises(
+        TypeError,
+        match=re.escape(f"messages[1]: an answer's content must be a text, got {content!r}"),
+    ):
+        chat_with_labels(tokenizer, chat)
+
+
+def test_an_answer_may_be_a_call_alone(tokenizer):
+    call = {"type": "function", "function": {"name": "bark", "arguments": {}}}
+    chat = [CHATS[0][0], {"role": "assistant", "content": None, "tool_calls": [call]}]
+    ids, labels = chat_with_labels(tokenizer, chat)
+    assert (labels != -100).any()
