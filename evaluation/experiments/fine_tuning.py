@@ -1,16 +1,17 @@
 """What a small model keeps, and what it forgets, when it goes on to learn a new kind of sentence.
 
-Every model has learned three kinds of the toy language, and then reads a few sentences of a fourth.
-The arms differ in what they begin with, in which weights learn, and in what else is read: random
-weights, all weights, low-rank adapters (Hu et al. 2021, https://arxiv.org/abs/2106.09685), and
-either of these with sentences of an old kind in each batch. In one arm these are such sentences
-alone as do not tell the old kind from the new one, since both nouns have one number. The verb alone
-is scored. Each arm has the same three learning rates. The share of right verbs of the new kind is
-over the sentences that were not read in fine-tuning.
+Every model has learned three kinds of the toy language, and then reads sentences of a fourth, in
+which four of the six animals stand. The arms differ in what they begin with, in which weights
+learn, and in what else is read: random weights, a trained model whose embeddings stay as they are,
+low-rank adapters (Hu et al. 2021, https://arxiv.org/abs/2106.09685), and either of these with
+sentences of an old kind in each batch. In one arm these are such sentences alone as do not tell the
+old kind from the new one, since both nouns have one number. The verb alone is scored. Each arm has
+the same three learning rates.
 """
 
 import copy
-from typing import Any
+from itertools import product
+from typing import Any, cast
 
 import peft
 import torch
@@ -32,18 +33,19 @@ SOURCES = (
 SEEDS = 10
 OLD = ("near", "near here", "or")
 NEW, KEPT = "or here", "near here"
-UPDATES = 300
-BATCH = 16
-RATES = (5e-3, 1e-3, 2e-4)
-FEW, MANY = 12, 144
-RANK = 4
-ARMS = ("random weights", "all weights", "mixed", "one number", "low rank", "low rank, mixed")
+HEADS = 2
+UPDATES = 400
+BATCH = 32
+RATES = (5e-3, 2e-3, 5e-4)
+RANK = 8
+ARMS = ("random weights", "new", "mixed", "one number", "low rank", "low rank, mixed")
 VERB = -3  # where the verb stands in a sentence
+READ = "cat cats dog dogs bird birds fox foxes"  # the nouns of the new sentences that are read
 SINGULAR = int(encode("cats"))  # tokens below are singular nouns
 
 
 def low_rank(model: GPT2) -> GPT2:
-    """The same model with adapters of rank four beside its maps, which alone learn."""
+    """The same model with adapters of rank eight beside its maps, which alone learn."""
     config = peft.LoraConfig(
         r=RANK,
         lora_alpha=2 * RANK,
@@ -51,20 +53,18 @@ def low_rank(model: GPT2) -> GPT2:
         fan_in_fan_out=True,
     )
     config._register_custom_module({Conv1D: peft.tuners.lora.Linear})
-    adapted: GPT2 = peft.get_peft_model(model, config).base_model.model
-    return adapted
+    return cast(GPT2, peft.get_peft_model(model, config).base_model.model)
 
 
-def split(n: int, seed: int) -> tuple[Int[Tensor, " n"], Int[Tensor, " others"]]:
-    """Which prompts of the new kind are read, and which are asked."""
-    order = torch.randperm(len(kind(NEW).prompts), generator=torch.Generator().manual_seed(seed))
-    return order[:n], order[n:]
+def among(nouns: str) -> Bool[Tensor, "n 2"]:
+    """Which of the two nouns of each beginning of the new kind are among some nouns."""
+    return torch.isin(kind(NEW).prompts[:, [1, 4]], encode(nouns))
 
 
-def whole(rows: Int[Tensor, " n"]) -> Int[Tensor, "n seq"]:
-    """The sentences of the new kind that begin with some of its prompts, with one adjective."""
+def whole(rows: Bool[Tensor, " n"]) -> Int[Tensor, "n_chosen seq"]:
+    """The sentences of the new kind that begin with some of its beginnings, with one adjective."""
     new = kind(NEW)
-    ends = encode("old .").expand(len(rows), 2)
+    ends = encode("old .").expand(int(rows.sum()), 2)
     return torch.cat([new.prompts[rows], new.right[rows, None], ends], dim=1)
 
 
@@ -98,7 +98,8 @@ def fine_tuned(
     Args:
         model: Whose weights learn, but for those that need no gradient.
         texts: What it reads, over and over.
-        lr: Learning rate, which falls in a straight line over the second half.
+        lr: Learning rate, which rises in a straight line over the first tenth of the updates, and
+            falls in one over the second half.
         old: Other texts, of which as many stand in each batch; None for none.
 
     Returns:
@@ -108,7 +109,7 @@ def fine_tuned(
     optimizer = torch.optim.AdamW(learning, lr=lr, fused=True)
     for step in range(UPDATES):
         for group in optimizer.param_groups:
-            group["lr"] = lr * min(1.0, 2.0 * (1.0 - step / UPDATES))
+            group["lr"] = lr * min(1.0, 10 * (step + 1) / UPDATES, 2.0 * (1.0 - step / UPDATES))
         loss = verb_loss(model, texts)
         if old is not None:
             loss = (loss + verb_loss(model, old)) / 2
@@ -119,53 +120,68 @@ def fine_tuned(
 
 
 @torch.no_grad()
-def shares(model: GPT2, asked: Int[Tensor, " n"]) -> list[float]:
+def shares(model: GPT2) -> list[float]:
     """The shares of right verbs.
 
     Args:
         model: The model.
-        asked: Which prompts of the new kind.
 
     Returns:
-        Of the new kind; of the old one; and of the old one where both nouns have one number.
+        Of the new kind, with the nouns that are read, and with other nouns alone; of the old kind;
+        and of the old kind where both nouns have one number.
     """
     verbs, new, old = encode("is are"), kind(NEW), kind(KEPT)
 
     def right(prompts: Tensor, wanted: Tensor) -> Tensor:
         return (verbs[model(prompts)[:, -1, verbs].argmax(dim=-1)] == wanted).double()
 
-    kept = right(old.prompts, old.right)
-    parts = right(new.prompts[asked], new.right[asked]), kept, kept[of_one_number(old.prompts)]
+    learned, kept = right(new.prompts, new.right), right(old.prompts, old.right)
+    read = among(READ)
+    of_new = learned[read.all(dim=1)], learned[~read.any(dim=1)]
+    parts = *of_new, kept, kept[of_one_number(old.prompts)]
     return [round(part.mean().item(), 4) for part in parts]
 
 
+def begun(arm: str, learned: GPT2, seed: int) -> GPT2:
+    """The model of an arm before its first update; what is not to learn is frozen."""
+    if arm == "random weights":
+        return trained_model(kinds=OLD, n_head=HEADS, steps=0, seed=SEEDS + seed)
+    model = copy.deepcopy(learned)
+    if "low rank" in arm:
+        return low_rank(model)
+    for embedding in (model.wte, model.wpe):
+        embedding.requires_grad_(False)
+    return model
+
+
+def of_seed(seed: int) -> list[list[float]]:
+    """The shares of a trained model, and then of what each setting makes of it."""
+    with by_itself(seed):
+        learned = trained_model(kinds=OLD, n_head=HEADS, seed=seed)
+        found = [shares(learned)]
+        texts = whole(among(READ).all(dim=1))
+        for arm in ARMS:
+            torch.manual_seed(seed)  # of adapters
+            start = begun(arm, learned, seed)
+            for rate in RATES:
+                torch.manual_seed(seed)  # the same batches in each arm
+                found.append(shares(fine_tuned(copy.deepcopy(start), texts, rate, replayed(arm))))
+    return found
+
+
 def measure() -> dict[str, Any]:
-    """Ten models, each fine-tuned in every arm, from as many sentences, at every rate.
+    """Ten models, each fine-tuned in every arm, at every rate.
 
     Returns:
         "before": the shares of each seed, as :func:`shares` has them; "rows": the same for each
-        "arm", "rate" and number of "sentences".
+        "arm" and "rate".
     """
-    settings = [(arm, MANY, rate) for arm in ARMS for rate in RATES]
-    settings += [(arm, FEW, rate) for arm in ARMS[:2] for rate in RATES]
-    before, rows = [], {setting: [] for setting in settings}
-    for seed in range(SEEDS):
-        with by_itself(seed):
-            learned = trained_model(kinds=OLD, seed=seed)
-            fresh = trained_model(kinds=OLD, steps=0, seed=SEEDS + seed)
-            before.append(shares(learned, torch.arange(len(kind(NEW).prompts))))
-            for arm, sentences, rate in settings:
-                read, asked = split(sentences, seed)
-                model = copy.deepcopy(fresh if arm == "random weights" else learned)
-                torch.manual_seed(seed)  # the same batches in each arm
-                model = low_rank(model) if "low rank" in arm else model
-                fine_tuned(model, whole(read), rate, replayed(arm))
-                rows[arm, sentences, rate].append(shares(model, asked))
+    before, *rows = zip(*map(of_seed, range(SEEDS)), strict=True)
     return {
-        "before": before,
+        "before": list(before),
         "rows": [
-            {"arm": arm, "sentences": sentences, "rate": rate, "shares": found}
-            for (arm, sentences, rate), found in rows.items()
+            {"arm": arm, "rate": rate, "shares": list(row)}
+            for (arm, rate), row in zip(product(ARMS, RATES), rows, strict=True)
         ],
         "updates": UPDATES,
         "rank": RANK,

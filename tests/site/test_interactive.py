@@ -759,13 +759,14 @@ def test_what_changes_is_said(started):
     assert status.inner_text().endswith(".")
 
 
-def test_the_still_picture_is_there_without_scripts_and_on_paper(browser, html, opened, name):
-    still, moving = opened.locator(".live-still svg"), opened.locator(".live-moving")
+def test_the_still_picture_is_there_without_scripts_and_on_paper(browser, html, started, name):
+    still, moving = started.locator(".live-still svg"), started.locator(".live-moving")
     assert not still.is_visible()
     assert moving.is_visible()
-    opened.page.emulate_media(media="print")
-    assert still.is_visible()
-    assert not moving.is_visible()
+    started.page.emulate_media(media="print")
+    on_paper = still.is_visible(), moving.is_visible()
+    started.page.emulate_media(media="screen")
+    assert on_paper == (True, False)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((html / PAGES[name]).as_uri())
@@ -774,9 +775,9 @@ def test_the_still_picture_is_there_without_scripts_and_on_paper(browser, html, 
     context.close()
 
 
-def test_nothing_is_cut_on_the_narrowest_screen(opened):
-    resize(opened.page, NARROW)
-    outside = opened.evaluate(
+def test_nothing_is_cut_on_the_narrowest_screen(started):
+    resize(started.page, NARROW)
+    outside = started.evaluate(
         """figure => {
           const frame = figure.querySelector(".live-moving").getBoundingClientRect();
           return [...figure.querySelectorAll(".live-moving :not(option)")].filter((e) => {
@@ -786,6 +787,7 @@ def test_nothing_is_cut_on_the_narrowest_screen(opened):
           }).map((e) => e.outerHTML);
         }"""
     )
+    resize(started.page, DESKTOP)
     assert outside == []
 
 

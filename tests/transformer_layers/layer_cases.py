@@ -30,8 +30,8 @@ class LayerCase:
         random_in_training: Whether two forwards in training differ.
         smooth_only_in: Context in which second and forward-mode derivatives exist, and vmap.
         max_seq: The longest sequence that it takes; None if it takes any.
-        compiled: In which mode each run compiles it: "training", "eval" or "both"; the nightly run
-            in the other one, too.
+        compiled: In which mode each run compiles it: "training", "eval", "both", or "nightly" where
+            another case has it as a part; the nightly run compiles it in each mode.
     """
 
     name: str
@@ -166,6 +166,7 @@ CASES = [
         lambda: tl.GroupedQueryAttention(D_MODEL, 4, 2, 2, tl.RotaryPositions(2)),
         sequences,
         smooth_only_in=math_kernel,
+        compiled="nightly",  # as a part of Llama
     ),
     LayerCase(
         "GroupedQueryAttention with a window and norms",
@@ -174,6 +175,7 @@ CASES = [
         ),
         sequences,
         smooth_only_in=math_kernel,
+        compiled="nightly",  # as a part of Mistral and Qwen 3, see test_contexts.py
     ),
     LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first, compiled="both"),
     LayerCase(
@@ -243,6 +245,7 @@ CASES = [
         sequences_and_memory,
         random_in_training=True,
         smooth_only_in=math_kernel,
+        compiled="nightly",  # its parts as those of the post-norm layer
     ),
     LayerCase(
         "FeedForward",
@@ -257,7 +260,7 @@ CASES = [
         sequences,
         random_in_training=True,
         smooth_only_in=math_kernel,
-        compiled="training",  # in evaluation as a part of GPT2
+        compiled="nightly",  # as a part of GPT2Block and GPT2
     ),
     LayerCase(
         "GPT2Block",
@@ -289,5 +292,6 @@ CASES = [
         tokens,
         smooth_only_in=math_kernel,
         max_seq=N_POSITIONS,
+        compiled="nightly",  # see test_contexts.py
     ),
 ]
