@@ -40,12 +40,13 @@ serve: $(VENV)/installed ## show the book in a browser; build what changes, and 
 site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
 	$(BIN)/python -m tools.site_report
 
-# `make book test` builds the site once: the tests take what this call has just built.
+# `make book test` builds the site once: the tests take what this call has just built. In CI each test's
+# name is printed as it ends: a run that is cut short still says which one failed.
 BOOK_TOO := $(filter book,$(MAKECMDGOALS))
 
 test: $(VENV)/installed $(BOOK_TOO) ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
-	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 100 --durations-min 3
+	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 100 --durations-min 3$(if $(CI), --verbose)
 
 test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
 	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
