@@ -193,5 +193,5 @@ def test_an_answer_without_a_text_is_refused(tokenizer, content):
 def test_an_answer_may_be_a_call_alone(tokenizer):
     call = {"type": "function", "function": {"name": "bark", "arguments": {}}}
     chat = [CHATS[0][0], {"role": "assistant", "content": None, "tool_calls": [call]}]
-    ids, labels = chat_with_labels(tokenizer, chat)
+    _, labels = chat_with_labels(tokenizer, chat)
     assert (labels != -100).any()
