@@ -1,0 +1,275 @@
+"""The checks of `Llama`, against `torch.nn`, torch's kernel and rotations of complex numbers."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from layer_checks.checks.gated import TorchGatedFeedForward
+from layer_checks.checks.grouped import TorchGroupedQueryAttention
+from layer_checks.checks.rotary import ComplexRotation
+from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.evidence.randomness import seeded
+from layer_checks.kit.candidates import built, outputs_and_gradients, randomized, same, weights_of
+from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.oracles import agreeing_gradients, same_state, with_weights_of
+from layer_checks.kit.probes import Probing, Stepping, probe
+from layer_checks.kit.weight_maps import WeightMap
+from transformer_layers import KeyValueCache, LlamaConfig
+
+# Heads of 4 features, two of queries for each of keys; a base and an eps that are no defaults.
+_VOCAB_SIZE, _HIDDEN, _FF, _LAYERS, _HEADS, _KV_HEADS, _D_K = 11, 16, 10, 2, 4, 2, 4
+_POSITIONS, _EPS, _BASE = 16, 1e-2, 100.0
+_ATOL = 1e-5  # angles are float32 in many right models, whatever the weights are
+
+
+class TorchLlamaBlock(nn.Module):
+    """Torch's norms around attention and feed-forward layer."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        size, eps = config.hidden_size, config.rms_norm_eps
+        heads = config.num_attention_heads, config.kv_heads, config.d_k
+        rotation = ComplexRotation(config.d_k, config.rope_theta)
+        self.input_layernorm = nn.RMSNorm(size, eps, dtype=torch.float64)
+        self.self_attn = TorchGroupedQueryAttention(size, *heads, rotation)
+        self.post_attention_layernorm = nn.RMSNorm(size, eps, dtype=torch.float64)
+        self.mlp = TorchGatedFeedForward(size, config.intermediate_size, std=0.3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Attends, then maps each position."""
+        x = x + self.self_attn(self.input_layernorm(x))
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class _Stack(nn.Module):
+    """Embedding, blocks and last norm, under the published names."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        size, eps = config.hidden_size, config.rms_norm_eps
+        self.embed_tokens = nn.Embedding(config.vocab_size, size, dtype=torch.float64)
+        blocks = [TorchLlamaBlock(config) for _ in range(config.num_hidden_layers)]
+        self.layers = nn.Sequential(*blocks)
+        self.norm = nn.RMSNorm(size, eps, dtype=torch.float64)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """What the last norm gives."""
+        return self.norm(self.layers(self.embed_tokens(ids)))
+
+
+class TorchLlama(nn.Module):
+    """Torch's embedding, norms, linear layers and attention kernel."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.model = _Stack(config)
+        self.lm_head: nn.Linear | None = None
+        if not config.tie_word_embeddings:
+            sizes = config.hidden_size, config.vocab_size
+            self.lm_head = nn.Linear(*sizes, bias=False, dtype=torch.float64)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The logits of what follows each position."""
+        head = self.model.embed_tokens if self.lm_head is None else self.lm_head
+        return functional.linear(self.model(ids), head.weight)
+
+    def loss(self, ids: Tensor) -> Tensor:
+        """The cross-entropy of each next token."""
+        logits = self(ids)[..., :-1, :]
+        return functional.cross_entropy(logits.flatten(0, -2), ids[..., 1:].flatten())
+
+
+def _config(**changed: Any) -> LlamaConfig:
+    options = {
+        "vocab_size": _VOCAB_SIZE,
+        "hidden_size": _HIDDEN,
+        "intermediate_size": _FF,
+        "num_hidden_layers": _LAYERS,
+        "num_attention_heads": _HEADS,
+        "num_key_value_heads": _KV_HEADS,
+        "max_position_embeddings": _POSITIONS,
+        "rms_norm_eps": _EPS,
+        "rope_theta": _BASE,
+    }
+    return LlamaConfig(**options | changed)
+
+
+@cache  # a module takes as long to build as to run
+def _oracle() -> TorchLlama:
+    with seeded(0):  # leaves the caller's draws as they are
+        return TorchLlama(_config())
+
+
+def _pair(candidate: Candidate) -> tuple[Any, TorchLlama]:
+    theirs = randomized(_oracle())
+    return with_weights_of(theirs, candidate, _config()), theirs
+
+
+def _pair_of(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
+    """With another config."""
+    theirs = randomized(TorchLlama(_config(**changed)))
+    return with_weights_of(theirs, candidate, _config(**changed)), theirs
+
+
+def _ids(batch: int = 2, seq: int = 5) -> Tensor:
+    return torch.randint(_VOCAB_SIZE, (batch, seq))
+
+
+def _caches(seq: int = _POSITIONS, blocks: int = _LAYERS) -> list[KeyValueCache]:
+    return [KeyValueCache(2, _KV_HEADS, seq, _D_K, dtype=torch.float64) for _ in range(blocks)]
+
+
+def _of_one_block(candidate: Candidate, positions: int) -> tuple[Any, TorchLlama]:
+    """For more positions than the others."""
+    return _pair_of(candidate, num_hidden_layers=1, max_position_embeddings=positions)
+
+
+def _stepping(candidate: Candidate, seq: int) -> Stepping:
+    ours, theirs = _of_one_block(candidate, seq)
+    return Stepping(
+        step=lambda part, cache: ours(part, caches=cache),
+        whole=theirs,
+        cache=lambda seq: _caches(seq, blocks=1),
+        inputs=lambda seq: _ids(seq=seq),
+    )
+
+
+def _probe(candidate: Candidate) -> Iterator[Tensor]:
+    ours, theirs = _pair(candidate)
+    ids = _ids()
+    yield torch.tensor(len(ours.state_dict()))
+    yield from outputs_and_gradients(ours, weights_of(theirs), ids)
+    yield ours.loss(ids).detach()
+    caches = _caches()
+    for part in ids.split([3, 2], dim=1):
+        yield ours(part, caches=caches).detach()
+    tied, _ = _pair_of(candidate, tie_word_embeddings=True)
+    yield tied(ids).detach()
+
+
+llama = Layer(
+    "Llama",
+    "Llama(config)(ids), with .loss(ids)",
+    example=lambda candidate: built(candidate, _config())(_ids()),
+    probe=_probe,
+    leading=None,  # its inputs are tokens
+    weight_maps={"transformers.LlamaForCausalLM": WeightMap(dict, dict)},
+)
+
+
+@llama.check("The logits have the shape of the ids and an axis for the vocabulary.", weak=True)
+def output_shape(candidate: Candidate) -> Evidence:
+    ids = _ids()
+    return same(tuple(built(candidate, _config())(ids).shape), (*ids.shape, _VOCAB_SIZE))
+
+
+@llama.check("There are as many parameters as the sizes ask for.", weak=True)
+def number_of_parameters(candidate: Candidate) -> Evidence:
+    count = sum(each.numel() for each in built(candidate, _config()).parameters())
+    return same(count, sum(each.numel() for each in _oracle().parameters()))
+
+
+@llama.check(
+    "The state dict has the names and shapes of the published weights, and no tables of angles.",
+    kind="contract",
+)
+def state(candidate: Candidate) -> Evidence:
+    return same_state(built(candidate, _config()), _oracle())
+
+
+@llama.check(
+    "With rope_theta = 100, rms_norm_eps = 0.01 and random weights the logits in float64 are "
+    "torch's, up to the rounding of angles in float32."
+)
+def values(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    ids = _ids()
+    return equivalent(ours(ids), theirs(ids), atol=_ATOL)
+
+
+@llama.check("So are the gradients of all weights.")
+def gradients(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    return agreeing_gradients(ours, theirs, _ids(), atol=10 * _ATOL)
+
+
+@llama.check("So are the logits where the head is the token embedding.")
+def tied_head(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair_of(candidate, tie_word_embeddings=True)
+    ids = _ids()
+    return equivalent(ours(ids), theirs(ids), atol=_ATOL)
+
+
+@llama.check("So are they with as many heads of keys as of queries.")
+def as_many_heads(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair_of(candidate, num_key_value_heads=_HEADS)
+    ids = _ids()
+    return equivalent(ours(ids), theirs(ids), atol=_ATOL)
+
+
+@llama.check("The loss is that of each next token.")
+def loss(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    ids = _ids()
+    return equivalent(ours.loss(ids), theirs.loss(ids), atol=_ATOL)
+
+
+@llama.check("Changing tokens 4 and 5 of 6 does not move the logits at 0 to 3.")
+def future(candidate: Candidate) -> Evidence:
+    ours, _ = _pair(candidate)
+    ids = _ids(seq=6)
+    changed = ids.clone()
+    changed[:, 4:] = (ids[:, 4:] + 3) % _VOCAB_SIZE
+    return equivalent(ours(changed)[:, :4], ours(ids)[:, :4], atol=1e-13)
+
+
+@llama.check(
+    "In steps of 3, 2 and 1 with caches of keys and values, the logits are the same.",
+    kind="contract",
+)
+def caches(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    ids = _ids(seq=6)
+    caches = _caches()
+    steps = [ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)]
+    return equivalent(torch.cat(steps, dim=1), theirs(ids), atol=_ATOL)
+
+
+@llama.check("An id that is not in the vocabulary is refused.", kind="contract")
+def unknown_ids(candidate: Candidate) -> Evidence:
+    model = built(candidate, _config())
+    for wrong in (_VOCAB_SIZE, -1):
+        raises((ValueError, IndexError), model, torch.tensor([[0, wrong]]))
+    return holds(True, f"{_VOCAB_SIZE} or -1 among the ids raises an error")
+
+
+@llama.check("Matrices start with standard deviation 0.02, gains from ones.", kind="start")
+def initial_values(candidate: Candidate) -> Evidence:
+    found = weights_of(built(candidate, LlamaConfig(90, 32, 48, 2, 4, 2)))
+    matrices = {name: each for name, each in found.items() if each.ndim == 2}
+    # The fewest numbers are 512: a deviation that is off by six standard errors.
+    wrong = [name for name, each in matrices.items() if abs(each.std() / 0.02 - 1) > 0.19]
+    wrong += [name for name, each in found.items() if each.ndim == 1 and bool((each != 1).any())]
+    if wrong or not matrices:
+        raise AssertionError(f"not equal: {', '.join(wrong) or 'no matrices'} against 0.02 and 1")
+    return holds(True, f"{len(matrices)} matrices of standard deviation 0.02, gains of ones")
+
+
+probe(
+    llama,
+    Probing(
+        pair=_pair,
+        inputs=lambda batch, seq: (_ids(batch, seq),),
+        sizes=(_config(),),
+        large=lambda candidate, seq: [(*_of_one_block(candidate, seq), (_ids(1, seq),))],
+        drawn=lambda candidate: list(weights_of(built(candidate, _config())).values()),
+        stepping=_stepping,
+        makes=lambda candidate: (built(candidate, _config()), (_ids(),)),
+        scales=(),
+        rounding=2e-7,
+    ),
+)
