@@ -72,7 +72,7 @@ def is_the_layer(layer: Layer, candidate: Candidate) -> bool:
     for record in (ours, theirs):
         with suppress(Exception):  # a reader's function can raise anything
             layer.example(record)
-    return theirs.last is None and ours.last is not None and not any(ours.last.parameters())
+    return theirs.last is None and ours.last is not None and not list(ours.last.parameters())
 
 
 class _Function(nn.Module):

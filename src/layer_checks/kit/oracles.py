@@ -112,7 +112,11 @@ def noticing_own_eps() -> Iterator[list[float]]:
 def _own_eps(layer: nn.Module, norm: Any, width: int) -> float:
     """Which of the usual eps a norm has, by what it makes of small numbers."""
     with seeded(0):
-        x = 1e-3 * randn64(8, width)
+        x = 1e-3 * randn64(4, 2, width)
+    try:
+        deep_copy(norm)(x)
+    except RuntimeError:  # batch normalization takes the second axis for the features
+        x = x.flatten(0, 1)
 
     @torch.no_grad()
     def distance(eps: float) -> float:
