@@ -8,11 +8,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import transformer_layers
-from layer_checks.checks.rotary import ComplexRotation
+from layer_checks.checks.rotary import ComplexRotation, rotations
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import (
     built,
+    deep_copy,
     has_parameters,
     outputs_and_gradients,
     randomized,
@@ -87,17 +89,46 @@ class TorchGroupedQueryAttention(nn.Module):
         return self.o_proj(heads.transpose(-3, -2).flatten(-2))
 
 
+def _turned_inside(ours: nn.Module, x: Tensor) -> bool:
+    """Whether a layer turns queries and keys by positions that nobody gives it.
+
+    If not, what comes last sees the same two tokens before it in either order.
+    """
+    last, other = (ours(each)[:, -1] for each in (x, x[:, [1, 0, 2]]))
+    return not torch.allclose(last, other, rtol=0, atol=1e-9)
+
+
+def _as_it_turns(
+    candidate: Candidate, ours: nn.Module, theirs: TorchGroupedQueryAttention
+) -> TorchGroupedQueryAttention:
+    """The oracle with a rotation inside, where a layer that takes no positions has one."""
+    if theirs.d_k % 2 or takes(candidate, "positions"):
+        return theirs
+    with torch.no_grad(), seeded(0):
+        x = sequences(theirs.q_proj.in_features, seq=3)
+        if _turned_inside(*deep_copy((ours, x))):
+            found = ours(x)
+
+            def distance(rotation: ComplexRotation) -> float:
+                theirs.positions = rotation
+                return float((theirs(x) - found).abs().max())
+
+            theirs.positions = min(rotations(theirs.d_k), key=distance)
+    return theirs
+
+
 def _pair(
     candidate: Candidate, std: float = 0.3, **options: Any
 ) -> tuple[nn.Module, TorchGroupedQueryAttention]:
     theirs = TorchGroupedQueryAttention(*_SIZES, _D_K, std=std)
     try:
-        return with_weights_of(theirs, candidate, *_SIZES, d_k=_D_K, **options), theirs
+        ours = with_weights_of(theirs, candidate, *_SIZES, d_k=_D_K, **options)
     except CannotTakeError as error:
         if error.argument != "d_k":
             raise
-    theirs = TorchGroupedQueryAttention(*_EVEN, _D_K, std=std)
-    return with_weights_of(theirs, candidate, *_EVEN, **options), theirs
+        theirs = TorchGroupedQueryAttention(*_EVEN, _D_K, std=std)
+        ours = with_weights_of(theirs, candidate, *_EVEN, **options)
+    return ours, _as_it_turns(candidate, ours, theirs)
 
 
 def _in_steps(
@@ -289,12 +320,13 @@ def _wide(candidate: Candidate, d_model: int) -> Case:
     inputs = (sequences(d_model),)
     theirs = TorchGroupedQueryAttention(d_model, 2, 1, 4)
     try:
-        return with_weights_of(theirs, candidate, d_model, 2, 1, d_k=4), theirs, inputs
+        ours = with_weights_of(theirs, candidate, d_model, 2, 1, d_k=4)
     except CannotTakeError as error:
         if error.argument != "d_k":
             raise
-    theirs = TorchGroupedQueryAttention(d_model, 2, 1, d_model // 2)
-    return with_weights_of(theirs, candidate, d_model, 2, 1), theirs, inputs
+        theirs = TorchGroupedQueryAttention(d_model, 2, 1, d_model // 2)
+        ours = with_weights_of(theirs, candidate, d_model, 2, 1)
+    return ours, _as_it_turns(candidate, ours, theirs), inputs
 
 
 def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:

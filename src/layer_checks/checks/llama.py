@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from layer_checks.checks.gated import TorchGatedFeedForward
 from layer_checks.checks.grouped import TorchGroupedQueryAttention
-from layer_checks.checks.rotary import ComplexRotation
+from layer_checks.checks.rotary import ComplexRotation, rotations
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.candidates import built, outputs_and_gradients, randomized, same, weights_of
@@ -77,6 +77,11 @@ class TorchLlama(nn.Module):
         head = self.model.embed_tokens if self.lm_head is None else self.lm_head
         return functional.linear(self.model(ids), head.weight)
 
+    def turn(self, rotation: nn.Module) -> None:
+        """Gives all blocks one rotation."""
+        for block in self.model.layers:
+            block.self_attn.positions = rotation
+
     def loss(self, ids: Tensor) -> Tensor:
         """The cross-entropy of each next token."""
         logits = self(ids)[..., :-1, :]
@@ -104,15 +109,22 @@ def _oracle() -> TorchLlama:
         return TorchLlama(_config())
 
 
-def _pair(candidate: Candidate) -> tuple[Any, TorchLlama]:
-    theirs = randomized(_oracle())
-    return with_weights_of(theirs, candidate, _config()), theirs
+def _pair(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
+    """A candidate, and an oracle whose angles have its precision."""
+    config = _config(**changed)
+    theirs = randomized(TorchLlama(config) if changed else _oracle())
+    ours = with_weights_of(theirs, candidate, config)
+    with torch.no_grad(), seeded(0):
+        ids = _ids(1, 4)
+        found = ours(ids)
+        if isinstance(found, Tensor) and found.shape == theirs(ids).shape:
 
+            def distance(rotation: ComplexRotation) -> float:
+                theirs.turn(rotation)
+                return float((theirs(ids) - found).abs().max())
 
-def _pair_of(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
-    """With another config."""
-    theirs = randomized(TorchLlama(_config(**changed)))
-    return with_weights_of(theirs, candidate, _config(**changed)), theirs
+            theirs.turn(min(rotations(config.d_k, config.rope_theta, [False]), key=distance))
+    return ours, theirs
 
 
 def _ids(batch: int = 2, seq: int = 5) -> Tensor:
@@ -125,7 +137,7 @@ def _caches(seq: int = _POSITIONS, blocks: int = _LAYERS) -> list[KeyValueCache]
 
 def _of_one_block(candidate: Candidate, positions: int) -> tuple[Any, TorchLlama]:
     """For more positions than the others."""
-    return _pair_of(candidate, num_hidden_layers=1, max_position_embeddings=positions)
+    return _pair(candidate, num_hidden_layers=1, max_position_embeddings=positions)
 
 
 def _stepping(candidate: Candidate, seq: int) -> Stepping:
@@ -147,7 +159,7 @@ def _probe(candidate: Candidate) -> Iterator[Tensor]:
     caches = _caches()
     for part in ids.split([3, 2], dim=1):
         yield ours(part, caches=caches).detach()
-    tied, _ = _pair_of(candidate, tie_word_embeddings=True)
+    tied, _ = _pair(candidate, tie_word_embeddings=True)
     yield tied(ids).detach()
 
 
@@ -199,14 +211,14 @@ def gradients(candidate: Candidate) -> Evidence:
 
 @llama.check("So are the logits where the head is the token embedding.")
 def tied_head(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair_of(candidate, tie_word_embeddings=True)
+    ours, theirs = _pair(candidate, tie_word_embeddings=True)
     ids = _ids()
     return equivalent(ours(ids), theirs(ids), atol=_ATOL)
 
 
 @llama.check("So are they with as many heads of keys as of queries.")
 def as_many_heads(candidate: Candidate) -> Evidence:
-    ours, theirs = _pair_of(candidate, num_key_value_heads=_HEADS)
+    ours, theirs = _pair(candidate, num_key_value_heads=_HEADS)
     ids = _ids()
     return equivalent(ours(ids), theirs(ids), atol=_ATOL)
 

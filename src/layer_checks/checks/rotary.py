@@ -1,6 +1,7 @@
 """The checks of `RotaryPositions`, against products of complex numbers in float64."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Collection, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -18,20 +19,62 @@ _ROUNDING = 2 * torch.finfo(torch.float32).eps
 
 
 class ComplexRotation(nn.Module):
-    """Features i and i + d_k / 2 as one complex number, times that of the angle."""
+    """Features i and i + d_k / 2 as one complex number, times that of the angle.
 
-    def __init__(self, d_k: int, base: float = 10_000.0) -> None:
+    Args:
+        d_k: Features of a head.
+        base: Of the frequencies.
+        frequencies: These, where they are computed otherwise.
+        neighbours: Whether features 2i and 2i + 1 turn together instead.
+        angles: The dtype of the angles.
+    """
+
+    def __init__(
+        self,
+        d_k: int,
+        base: float = 10_000.0,
+        *,
+        frequencies: Tensor | None = None,
+        neighbours: bool = False,
+        angles: torch.dtype = torch.float64,
+    ) -> None:
         super().__init__()
-        self.frequencies = base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+        exact = base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+        self.frequencies = exact if frequencies is None else frequencies
+        self.neighbours, self.angles = neighbours, angles
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         """Turns each position."""
         if positions is None:
             positions = torch.arange(x.shape[-2])
-        angles = positions[..., None].double() * self.frequencies
-        first, second = x.double().chunk(2, dim=-1)
-        turned = torch.complex(first, second) * torch.polar(torch.ones_like(angles), angles)
+        angles = positions[..., None].to(self.angles) * self.frequencies.to(self.angles)
+        turn = torch.complex(angles.cos().double(), angles.sin().double())
+        if self.neighbours:
+            turned = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous()) * turn
+            return torch.view_as_real(turned).flatten(-2)
+        turned = torch.complex(*x.double().chunk(2, dim=-1)) * turn
         return torch.cat((turned.real, turned.imag), dim=-1)
+
+
+def rotations(
+    d_k: int, base: float = 10_000.0, layouts: Collection[bool] = (False, True)
+) -> Iterator[ComplexRotation]:
+    """The same rotation as right layers compute it, in float32 or in float64.
+
+    Args:
+        d_k: Features of a head.
+        base: Of the frequencies.
+        layouts: Whether neighbours turn together.
+    """
+    steps = torch.arange(0, d_k, 2).float() / d_k
+    rounded = (1.0 / base**steps, base**-steps, (-math.log(base) * steps).exp())
+    exact = ComplexRotation(d_k, base).frequencies
+    for neighbours in layouts:
+        for frequencies in (exact, exact.float(), *rounded):
+            for angles in (torch.float64, torch.float32):
+                yield ComplexRotation(
+                    d_k, base, frequencies=frequencies, neighbours=neighbours, angles=angles
+                )
 
 
 def _pair(

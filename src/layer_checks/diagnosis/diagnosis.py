@@ -316,7 +316,7 @@ class _Diagnosis:
         signature, law = self.layer.signature, f"It is called as {self.layer.signature}."
         try:
             with repeatable(self.seed), matched_by(form.match):
-                self.layer.example(form.candidate)
+                given = self.layer.example(form.candidate)
         except CannotTakeError:  # the checks that ask for it say so
             return None
         except AssertionError as error:
@@ -325,6 +325,9 @@ class _Diagnosis:
             raise
         except BaseException as error:  # a reader's layer can raise anything
             return Result(signature, law, False, error_line(error))
+        if not self.layer.is_class and isinstance(given, nn.Module):
+            text = f"TypeError: a tensor expected, got a {type(given).__name__}, which is a module"
+            return Result(signature, law, False, text)
         return None
 
     def _results(self, form: _Form) -> tuple[Result, ...]:
