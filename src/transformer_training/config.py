@@ -157,6 +157,12 @@ class TrainingConfig:
         "folder of a published or saved model to begin with, whose sizes, and whose tokenizer if "
         "no other is given, are the run's",
     )
+    lora_rank: int = _option(
+        0,
+        "rank of adapters of the blocks' matrices, which learn in the place of all weights of "
+        "--from; 0: none",
+        _COUNT_OR_NONE,
+    )
     architecture: str = _option("gpt2", "the model", PLANS)
     n_layer: int = _option(4, "blocks", _COUNT)
     n_head: int = _option(4, "heads of a block", _COUNT)
@@ -283,6 +289,13 @@ class TrainingConfig:
             raise TrainingError(
                 f"--parallel {self.parallel}: ranks cannot share the matrices of --model "
                 f"{self.architecture}; give ddp or fsdp"
+            )
+        if self.lora_rank and not self.start:
+            raise TrainingError("--lora-rank needs --from: adapters go with a model that is there")
+        if self.lora_rank and self.parallel not in ("none", "ddp"):
+            raise TrainingError(
+                f"--lora-rank: ranks cannot share the matrices that have adapters, as --parallel "
+                f"{self.parallel} does; give none or ddp"
             )
         if self.schedule == "paper" and (self.lr, self.min_lr) != (_LR, _MIN_LR):
             raise TrainingError(

@@ -3,11 +3,12 @@
 import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
+from transformer_training.adapters import adapter_weights
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.costs import Costs, costs
 from transformer_training.ranks import device_of
@@ -118,7 +119,7 @@ def _needs(config: TrainingConfig, vocab_size: int, ranks: int) -> Costs:
     parallel = config.parallel if ranks > 1 else "none"
     data, _ = _shares(config, ranks)
     share = config.batch_size // data
-    return costs(
+    needs = costs(
         config.model(vocab_size),
         config.batch_size,
         config.seq,
@@ -128,6 +129,15 @@ def _needs(config: TrainingConfig, vocab_size: int, ranks: int) -> Costs:
         config.tensor_ranks,
         micro_batches=share // config.at_once(share),
         recompute=config.recompute,
+    )
+    if not config.lora_rank:
+        return needs
+    adapters = adapter_weights(config.plan, config.model(vocab_size), config.lora_rank)
+    return replace(
+        needs,
+        parameters=needs.parameters + 4 * adapters,
+        gradients=4 * adapters,
+        optimizer=8 * adapters,
     )
 
 

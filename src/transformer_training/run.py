@@ -19,6 +19,7 @@ from transformer_layers.checkpoints.checkpoint import read_checkpoint
 from transformer_layers.checkpoints.folder import CONFIG
 from transformer_layers.checkpoints.json_file import read_json_object
 from transformer_training import state as states
+from transformer_training.adapters import add_adapters, digest, merged_weights
 from transformer_training.chat_rows import ChatRows, prepare_chats
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate, require_memory
@@ -109,8 +110,14 @@ class Run:
         require_memory(config, self.sizes.vocab_size, ranks.size, ranks.device)
         torch.manual_seed(config.seed)
         self.model = config.plan.model(self.sizes)
+        self.fixed = {**config.fixed(), "texts": self.tokens.fingerprint}
+        self.adapters: Any = None
         if config.start:
-            self.model.load_state_dict(_weights(config))
+            weights = _weights(config)
+            self.model.load_state_dict(weights)
+            if config.lora_rank:
+                self.fixed["weights"] = digest(weights)
+                self.adapters = _adapters(config, self.model)
         self.model.to(ranks.device)
         self.loss = ranks.wrap(
             config.plan,
@@ -123,7 +130,6 @@ class Run:
         self.optimizer = make_optimizer(
             self.model, config.lr, config.weight_decay, betas, config.eps
         )
-        self.fixed = {**config.fixed(), "texts": self.tokens.fingerprint}
         self.log: Log | None = None
 
     def next_step(self) -> None:
@@ -220,6 +226,9 @@ class Run:
         if self.ranks.rank == 0:
             self._write(model, folder)
             say(f"the model is in {folder}")
+            if self.adapters is not None:
+                self.adapters.save_pretrained(self.out / "adapter")
+                say(f"its adapters alone are in {self.out / 'adapter'}")
         self.ranks.wait()
         return folder
 
@@ -314,26 +323,35 @@ class Run:
         with torch.device("meta"):
             plain = self.config.plan.model(self.sizes)
         weights = {}
-        for name, parameter in self.model.named_parameters():
-            full = self.ranks.collect(parameter, self._cut(name))
-            if self.ranks.rank == 0:
-                weights[name] = full.cpu()
+        if self.adapters is not None:  # each rank has them whole
+            weights = merged_weights(self.model) if self.ranks.rank == 0 else {}
+        else:
+            for name, parameter in self.model.named_parameters():
+                full = self.ranks.collect(parameter, self._cut(name))
+                if self.ranks.rank == 0:
+                    weights[name] = full.cpu()
         if weights:
             plain.load_state_dict(weights, assign=True)
         return plain
 
     def _parts(self) -> Iterator[tuple[str, Tensor]]:
-        for name, parameter in self.model.named_parameters():
+        for name, parameter in self._learning():
             yield f"weight/{name}", parameter
             for moment in _MOMENTS:
                 yield f"{moment}/{name}", self.optimizer.state[parameter][moment]
+
+    def _learning(self) -> Iterator[tuple[str, Tensor]]:
+        """The weights that steps change: all, or those of the adapters."""
+        for name, parameter in self.model.named_parameters():
+            if parameter.requires_grad:
+                yield name, parameter
 
     def _cut(self, name: str) -> tuple[Cut, int] | None:
         """How ranks cut a part, a weight or one of its moments."""
         return cut_of(self.config.plan.cuts, self.model, name.rpartition("/")[2])
 
     def _put(self, tensors: Any) -> None:
-        for parameter in self.model.parameters():
+        for _, parameter in self._learning():
             moments = {each: torch.zeros_like(parameter.detach()) for each in _MOMENTS}
             self.optimizer.state[parameter] = {"step": torch.tensor(float(self.step)), **moments}
         for name, part in self._parts():
@@ -351,6 +369,13 @@ def _weights(config: TrainingConfig) -> dict[str, Tensor]:
     except (ValueError, OSError) as error:
         raise TrainingError(f"--from {config.start}: {error}") from error
     return found.float().state_dict()
+
+
+def _adapters(config: TrainingConfig, model: Trainable) -> Any:
+    try:
+        return add_adapters(config.plan, model, config.lora_rank)
+    except ImportError as error:
+        raise TrainingError("--lora-rank needs the package peft: pip install peft") from error
 
 
 @contextmanager
