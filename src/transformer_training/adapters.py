@@ -91,7 +91,7 @@ def digest(weights: Mapping[str, Tensor]) -> str:
     found = hashlib.sha256()
     for name in sorted(weights):
         found.update(name.encode())
-        found.update(weights[name].contiguous().view(torch.uint8).numpy())
+        found.update(weights[name].contiguous().view(torch.uint8).numpy().data)
     return found.hexdigest()
 
 

@@ -106,7 +106,7 @@ def _as_it_turns(
         return theirs
     with torch.no_grad(), seeded(0):
         x = sequences(theirs.q_proj.in_features, seq=3)
-        if _turned_inside(*deep_copy((ours, x))):
+        if _turned_inside(deep_copy(ours), x):
             found = ours(x)
 
             def distance(rotation: ComplexRotation) -> float:

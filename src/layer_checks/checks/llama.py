@@ -79,8 +79,9 @@ class TorchLlama(nn.Module):
 
     def turn(self, rotation: nn.Module) -> None:
         """Gives all blocks one rotation."""
-        for block in self.model.layers:
-            block.self_attn.positions = rotation
+        for part in self.modules():
+            if isinstance(part, TorchGroupedQueryAttention):
+                part.positions = rotation
 
     def loss(self, ids: Tensor) -> Tensor:
         """The cross-entropy of each next token."""

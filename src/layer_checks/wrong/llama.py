@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from layer_checks.checks.llama import llama
-from transformer_layers import Llama, LlamaConfig, LlamaRMSNorm, RotaryPositions
+from transformer_layers import Llama, LlamaConfig, RotaryPositions
 from transformer_layers.attention.context import CacheOrContext, Context, of_heads
 from transformer_layers.models.rotary_decoder import LlamaBlock
 
@@ -56,8 +56,9 @@ class EpsOfTheLastNorm(_Llama):
     """Has its own eps in the last norm."""
 
     def last_norm(self, x: Tensor) -> Tensor:
-        norm = LlamaRMSNorm(x.shape[-1], 1e-6)
-        return torch.func.functional_call(norm, {"weight": self.model.norm.weight}, (x,))
+        norm = copy.copy(self.model.norm)
+        norm.eps = 1e-6  # type: ignore[assignment]  # a module's names are any
+        return norm(x)
 
 
 @llama.wrong("make the frequencies with rope_theta of the config.")
@@ -183,12 +184,13 @@ class SubLayersInParallel(_Llama):
 
 
 class _GateExchanged(nn.Module):
-    def __init__(self, mlp: nn.Module) -> None:
+    def __init__(self, mlp: Any) -> None:
         super().__init__()
         self.gate_proj, self.up_proj, self.down_proj = mlp.gate_proj, mlp.up_proj, mlp.down_proj
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(self.gate_proj(x) * functional.silu(self.up_proj(x)))
+        exchanged: Tensor = self.down_proj(self.gate_proj(x) * functional.silu(self.up_proj(x)))
+        return exchanged
 
 
 @llama.wrong("let SiLU act on the gate, not on what it lets pass.")
