@@ -100,8 +100,3 @@ def kinds(site: Path) -> dict[str, int]:
             kind = _KINDS.get(file.suffix, "others")
             found["search" if "search_data" in file.name else kind] += file.stat().st_size
     return dict(found.most_common())
-
-
-def weight(site: Path) -> int:
-    """The bytes of all files of a site but the book as one PDF."""
-    return sum(kinds(site).values())
