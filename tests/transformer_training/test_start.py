@@ -72,10 +72,8 @@ def test_the_first_loss_is_that_of_the_published_model(published, tmp_path):
     assert entries["eos_token_id"] == their_tokenizer.eos_token_id
 
 
-def test_a_run_that_was_ended_goes_on_as_if_it_had_not_been(published, tmp_path):
-    whole = train(parse([*published, "--out", str(tmp_path / "whole")]))
-    part = [*published, "--out", str(tmp_path / "part")]
-    config = parse(part)
+def ended_and_gone_on(config) -> Path:
+    """What a run writes that an interrupt ended after its fourth step, and that went on."""
     step = Run.next_step
     with pytest.MonkeyPatch.context() as patch:
 
@@ -87,7 +85,12 @@ def test_a_run_that_was_ended_goes_on_as_if_it_had_not_been(published, tmp_path)
         patch.setattr(Run, "next_step", stopping)
         with pytest.raises(KeyboardInterrupt):
             train(config)
-    again = train(config)
+    return train(config)
+
+
+def test_a_run_that_was_ended_goes_on_as_if_it_had_not_been(published, tmp_path):
+    whole = train(parse([*published, "--out", str(tmp_path / "whole")]))
+    again = ended_and_gone_on(parse([*published, "--out", str(tmp_path / "part")]))
     name = "model.safetensors"
     assert (again / name).read_bytes() == (whole / name).read_bytes()
 
