@@ -106,8 +106,9 @@ def _as_it_turns(
         return theirs
     with torch.no_grad(), seeded(0):
         x = sequences(theirs.q_proj.in_features, seq=3)
-        if _turned_inside(deep_copy(ours), x):
-            found = ours(x)
+        trial = deep_copy(ours)  # what a first call changes, the checks have to see
+        if _turned_inside(trial, x):
+            found = trial(x)
 
             def distance(rotation: ComplexRotation) -> float:
                 theirs.positions = rotation

@@ -13,7 +13,14 @@ from layer_checks.checks.grouped import TorchGroupedQueryAttention
 from layer_checks.checks.rotary import ComplexRotation, rotations
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.randomness import seeded
-from layer_checks.kit.candidates import built, outputs_and_gradients, randomized, same, weights_of
+from layer_checks.kit.candidates import (
+    built,
+    deep_copy,
+    outputs_and_gradients,
+    randomized,
+    same,
+    weights_of,
+)
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.oracles import agreeing_gradients, same_state, with_weights_of
 from layer_checks.kit.probes import Probing, Stepping, probe
@@ -117,7 +124,7 @@ def _pair(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
     ours = with_weights_of(theirs, candidate, config)
     with torch.no_grad(), seeded(0):
         ids = _ids(1, 4)
-        found = ours(ids)
+        found = deep_copy(ours)(ids)  # what a first call changes, the checks have to see
         if isinstance(found, Tensor) and found.shape == theirs(ids).shape:
 
             def distance(rotation: ComplexRotation) -> float:
