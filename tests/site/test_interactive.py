@@ -734,13 +734,14 @@ def test_every_control_changes_the_picture_by_keyboard_alone(opened):
     keys |= {"select-one": ("ArrowUp", "ArrowDown"), "button": ("Enter",), "text": ("x",)}
     moved = set()
     there_and_back = [*range(controls.count()), *reversed(range(controls.count()))]
+    now = picture(opened)
     for i in there_and_back:  # a button that leads back to the start changes nothing there
         control = controls.nth(i)
-        for key in keys[control.evaluate("control => control.type")]:
-            before = picture(opened)
-            control.focus()
+        for key in () if i in moved else keys[control.evaluate("control => control.type")]:
+            before = now
             control.press(key)
-            if picture(opened) != before:
+            now = picture(opened)
+            if now != before:
                 moved.add(i)
     assert moved == set(there_and_back)
     assert moved
