@@ -1,6 +1,6 @@
 """A run whose files are damaged goes on as if they were not, or says in a sentence why it cannot.
 
-Each kind of file that a run reads again meets each kind of damage.
+Each kind of file that a run reads again meets two kinds of damage, and one of them each kind.
 """
 
 import os
@@ -165,8 +165,14 @@ def same(left: Path, right: Path, log: bool = True) -> bool:
     return alike and states_alike and (not log or losses(left) == losses(right))
 
 
-@pytest.mark.parametrize("damage", _DAMAGES)
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [
+        *((kind, damage) for kind in _KINDS for damage in (flipped, gone)),
+        *(("checkpoint", damage) for damage in _DAMAGES if damage not in (flipped, gone)),
+        *(("config", folder), ("tokens", folder), ("sum", folder)),
+    ],
+)
 def test_a_damaged_file(kind, damage, out, options, unbroken, capsys):
     pattern, said = _KINDS[kind]
     (path,) = out.glob(pattern)
@@ -189,7 +195,7 @@ def test_a_damaged_file(kind, damage, out, options, unbroken, capsys):
     assert len(list(out.rglob("*.damaged"))) <= 1
 
 
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("kind", ["checkpoint", "tokens", "log"])
 def test_a_file_that_was_moved_and_linked(kind, out, options, unbroken, capsys):
     (path,) = out.glob(_KINDS[kind][0])
     path.symlink_to(path.rename(out / "moved"))
@@ -199,22 +205,21 @@ def test_a_file_that_was_moved_and_linked(kind, out, options, unbroken, capsys):
 
 
 @pytest.mark.parametrize("name", ["", "tokens", "checkpoints", "best", "final"])
-@pytest.mark.parametrize("what", [Path.touch, os.mkfifo, lambda path: path.symlink_to("nothing")])
-def test_a_folder_that_is_none(name, what, options, tmp_path):
+def test_a_folder_that_is_none(name, options, tmp_path):
     out = tmp_path / "out"
     if name:
         out.mkdir()
-    what(out / name)
+    Path.touch(out / name)
     with pytest.raises(TrainingError, match=rf"{name or 'out'}: must be a folder, and something"):
         train(parse([*options, "--out", str(out)]))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in _KINDS if kind != "config"])
+@pytest.mark.parametrize("kind", ["checkpoint", "tokens"])
 def test_any_bit_of_a_file(kind, lost, out, options, capsys):
     """What is taken up is as it was, or it is said that it is not."""
     draws = random.Random(kind)
     unsaid = []
-    for trial in range(25):
+    for trial in range(10):
         shutil.rmtree(out)
         shutil.copytree(lost, out)
         (path,) = out.glob(_KINDS[kind][0])
@@ -226,8 +231,7 @@ def test_any_bit_of_a_file(kind, lost, out, options, capsys):
             said = str(error)
         if not re.search(_KINDS[kind][1], said.replace("\n", " ")):
             unsaid.append((trial, said))
-    # A line of the log after the checkpoint is written anew, whatever it was.
-    assert unsaid == [] or kind == "log"
+    assert unsaid == []
 
 
 def taken_up(config: TrainingConfig, lost: Path, capsys: pytest.CaptureFixture[str]) -> str:

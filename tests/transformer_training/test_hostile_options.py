@@ -16,18 +16,14 @@ from transformer_training.config import TrainingConfig, _flag
 from transformer_training.run import Run
 
 OPTIONS = {each.name: each for each in fields(TrainingConfig)}
-NUMBERS = ["0", "-1", "1e300", "-1e300", "nan", "inf", str(2**64), "9" * 5000, "", "1_", "\0"]
+NUMBERS = ["-1", "1e300", "nan", "9" * 5000]
 TEXTS = {
     "empty": "",
-    "no break": "x" * 5000,
     "NUL": "a\0b",
     "no UTF-8": "\udcff",
-    "no ASCII": "ж\u2028🦜",
-    "a dash": "-",
-    "absent": "no/such/place",
 }
 FILES = ["a folder", "a FIFO", "zeros", "bytes", "empty file"]
-TOML = ["[]", "[[1]]", "{a = 1}", "1979-05-27", "'text'", "true", "0", "nan", "0x1" + 4000 * "0"]
+TOML = ["[[1]]", "{a = 1}", "'text'", "nan"]
 CHOSEN = {name: each.metadata["allowed"] for name, each in OPTIONS.items()}
 IS_TEXT = [name for name, each in OPTIONS.items() if isinstance(each.default, str | tuple)]
 IS_NUMBER = [name for name, each in OPTIONS.items() if type(each.default) in (int, float)]
@@ -90,7 +86,7 @@ def places(folder: Path, kind: str) -> Path:
 def test_numbers(name, value, tell):
     said = tell(f"{_flag(name)}={value}")
     assert not said or _flag(name) in said
-    if value in ("-1", "nan", "1e300", "inf"):
+    if value in ("-1", "nan", "1e300"):
         assert said
 
 
