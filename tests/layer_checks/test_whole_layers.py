@@ -22,7 +22,6 @@ NO_LAYERS |= {"GPT2ForInference", "LlamaForInference", "InferenceError", "ready_
 NO_LAYERS |= {
     "Inspection",
     "document_mask",
-    "Llama",
     "LlamaConfig",
     "load_model",
     "Transformer",
