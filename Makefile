@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds fuzz draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -82,9 +82,6 @@ mutants: $(VENV)/installed ## print which check notices which wrong version, and
 
 seeds: $(VENV)/installed ## hold the checks against the right layers with 200 seeds
 	SEEDS=200 $(BIN)/python -m pytest --numprocesses 2 tests/layer_checks/test_wrong_versions.py -k "never_flagged or derive_from_is_right"
-
-fuzz: $(VENV)/installed ## hold the output checks against 5,000 cells made by chance
-	$(BIN)/python -m tools.fuzz --segments 5000
 
 draws: $(VENV)/installed ## run every chapter with ten other seeds: no claim may be luck (after make book)
 	$(BIN)/python -m evaluation.draws
