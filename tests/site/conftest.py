@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -78,10 +78,29 @@ def texts(html: Path) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+class Parsed(Mapping[str, BeautifulSoup]):
+    """Pages, each parsed when it is asked for."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._found: dict[str, BeautifulSoup] = {}
+
+    def __getitem__(self, name: str) -> BeautifulSoup:
+        if name not in self._found:
+            self._found[name] = BeautifulSoup(self._texts[name], "html.parser")
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
 @pytest.fixture(scope="session")
-def pages(texts: dict[str, str]) -> dict[str, BeautifulSoup]:
-    """The same pages, parsed: this takes half a minute, so who asks is of the group "site"."""
-    return {name: BeautifulSoup(text, "html.parser") for name, text in texts.items()}
+def pages(texts: dict[str, str]) -> Parsed:
+    """The same, parsed; all take half a minute, so who asks for all is of the group "site"."""
+    return Parsed(texts)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("site in use")
+pytestmark = pytest.mark.xdist_group("site")
 
 
 def addresses(soup, selector, attribute):

@@ -116,6 +116,7 @@ def test_prose_has_no_directives(notebooks):
     assert left == set()
 
 
+@pytest.mark.nightly
 def test_notebooks_run_from_an_empty_folder(notebooks, tmp_path_factory):
     """One of each kind of source; the build runs every chapter so, with `run_in_temp`."""
     by_length = sorted(notebooks, key=lambda name: len(notebooks[name].cells))

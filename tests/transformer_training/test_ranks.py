@@ -99,6 +99,7 @@ def test_a_rank_that_is_killed_ends_the_others(thirty, tmp_path, parent):
     assert second.wait() == -signal.SIGKILL
 
 
+@pytest.mark.nightly  # what ranks saved others go on from, and torchrun starts them
 def test_torchrun_takes_it_up_from_the_last_checkpoint(thirty, tmp_path, alone):
     out = tmp_path / "out"
     # The first time that rank 1 comes to step 16 it is killed.
