@@ -58,7 +58,7 @@ def adapter_weights(plan: Plan, sizes: Any, rank: int) -> int:
         >>> from transformer_layers import GPT2Config
         >>> from transformer_training.plans import PLANS
         >>> adapter_weights(PLANS["gpt2"], GPT2Config(n_embd=6, n_layer=2, n_head=2), rank=1)
-        228
+        192
     """
     with torch.device("meta"):
         model = plan.model(sizes)

@@ -95,7 +95,7 @@ def make_optimizer(
     axes alone, which is common too, would make embeddings smaller as well.
 
     Args:
-        model: The model; what is frozen in it stays as it is.
+        model: The model.
         lr: The learning rate.
         weight_decay: Share of a matrix, times the learning rate, that a step takes away.
         betas: How long gradients and their squares are remembered.
@@ -112,7 +112,7 @@ def make_optimizer(
     """
     embeddings = {id(each.weight) for each in model.modules() if isinstance(each, nn.Embedding)}
     groups: dict[tuple[bool, object], list[nn.Parameter]] = {}
-    for parameter in filter(lambda each: each.requires_grad, model.parameters()):
+    for parameter in model.parameters():
         decays = parameter.ndim > 1 and id(parameter) not in embeddings
         groups.setdefault((decays, mesh_of(parameter)), []).append(parameter)
     return AdamW(

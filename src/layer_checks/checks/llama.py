@@ -24,7 +24,6 @@ from layer_checks.kit.candidates import (
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.oracles import agreeing_gradients, same_state, with_weights_of
 from layer_checks.kit.probes import Probing, Stepping, probe
-from layer_checks.kit.weight_maps import WeightMap
 from transformer_layers import KeyValueCache, LlamaConfig
 
 # Heads of 4 features, two of queries for each of keys; a base and an eps that are no defaults.
@@ -177,7 +176,6 @@ llama = Layer(
     example=lambda candidate: built(candidate, _config())(_ids()),
     probe=_probe,
     leading=None,  # its inputs are tokens
-    weight_maps={"transformers.LlamaForCausalLM": WeightMap(dict, dict)},
 )
 
 

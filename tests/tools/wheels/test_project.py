@@ -15,7 +15,7 @@ from tools.wheels.project import EXTENSION, LAYERS, ROOT, Project, imported, old
 PROJECTS = pytest.mark.parametrize("project", [LAYERS, EXTENSION], ids=lambda it: it.name)
 # What the extras of each are for; the others build this book and test it.
 EXTRAS = {
-    LAYERS: ["chat", "hub", "search", "training"],
+    LAYERS: ["chat", "hub", "lora", "search", "training"],
     EXTENSION: list(EXTENSION.settings["project"]["optional-dependencies"]),
 }
 
