@@ -24,6 +24,15 @@ from transformer_layers.blocks.encoder import (
 )
 from transformer_layers.blocks.stacks import TransformerDecoder, TransformerEncoder
 from transformer_layers.feed_forward.activations import gelu, gelu_tanh
+from transformer_layers.feed_forward.experts import (
+    MixtureOfExperts,
+    SigmoidRouter,
+    TopKRouter,
+    balanced_bias,
+    load_balancing_loss,
+    router_scores,
+    router_z_loss,
+)
 from transformer_layers.feed_forward.gated import GatedFeedForward, PackedGatedFeedForward
 from transformer_layers.feed_forward.positionwise import PositionwiseFeedForward
 from transformer_layers.generation.beam_search import (
@@ -34,6 +43,8 @@ from transformer_layers.generation.beam_search import (
 from transformer_layers.generation.decoder import cache_bytes
 from transformer_layers.generation.label_smoothing import smoothed_cross_entropy
 from transformer_layers.generation.sampling import next_token_distribution
+from transformer_layers.models.gemma3.config import Gemma3Config
+from transformer_layers.models.gemma3.model import Gemma3
 from transformer_layers.models.gpt2.attention import CausalSelfAttention
 from transformer_layers.models.gpt2.block import GPT2Block
 from transformer_layers.models.gpt2.config import GPT2Config
@@ -90,6 +101,8 @@ __all__ = [
     "GPT2Config",
     "GPT2ForInference",
     "GatedFeedForward",
+    "Gemma3",
+    "Gemma3Config",
     "GemmaRMSNorm",
     "GroupedQueryAttention",
     "InferenceError",
@@ -103,6 +116,7 @@ __all__ = [
     "LlamaForInference",
     "LlamaRMSNorm",
     "LongRoPEScaling",
+    "MixtureOfExperts",
     "MultiHeadAttention",
     "NTKScaling",
     "PackedGatedFeedForward",
@@ -114,7 +128,9 @@ __all__ = [
     "PublishedTokenizer",
     "RMSNorm",
     "RotaryPositions",
+    "SigmoidRouter",
     "Tokenizer",
+    "TopKRouter",
     "Transformer",
     "TransformerConfig",
     "TransformerDecoder",
@@ -123,6 +139,7 @@ __all__ = [
     "TransformerEncoderLayer",
     "YaRNScaling",
     "attention_weights",
+    "balanced_bias",
     "beam_search",
     "cache_bytes",
     "causal_mask",
@@ -133,12 +150,15 @@ __all__ = [
     "halves_of_neighbours",
     "l1_penalty",
     "l2_penalty",
+    "load_balancing_loss",
     "load_model",
     "load_tokenizer",
     "neighbours_of_halves",
     "next_token_distribution",
     "padding_mask",
     "ready_for_inference",
+    "router_scores",
+    "router_z_loss",
     "scaled_dot_product_attention",
     "sinusoidal_positions",
     "sliding_window_mask",

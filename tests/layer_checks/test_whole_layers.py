@@ -27,12 +27,16 @@ NO_LAYERS |= {
     "Transformer",
     "TransformerConfig",
 }
+NO_LAYERS |= {"Gemma3", "Gemma3Config"}
 NO_LAYERS |= {"TransformerDecoder", "TransformerEncoder"}
 NO_LAYERS |= {"PaperLengthPenalty", "PlainLengthPenalty", "beam_search"}
 NO_LAYERS |= {"DecoderCache", "cache_bytes"}
 NO_LAYERS |= {"LinearScaling", "Llama3Scaling", "NTKScaling", "YaRNScaling"}
 NO_LAYERS |= {"DynamicNTKScaling", "LongRoPEScaling"}
 NO_LAYERS |= {"halves_of_neighbours", "neighbours_of_halves"}
+# They are checked as parts of a mixture of experts, which sends its tokens by them.
+ROUTERS = {"TopKRouter", "SigmoidRouter"}
+NO_LAYERS |= {"balanced_bias", "load_balancing_loss", "router_scores", "router_z_loss", *ROUTERS}
 # They take sizes and no tensor of numbers, or run inside of the case that is named.
 NO_CASE = {"causal_mask", "padding_mask", "sinusoidal_positions", "sliding_window_mask"}
 NO_CASE |= {"smoothed_cross_entropy"}  # it refuses an empty batch: there is nothing to score
@@ -62,7 +66,7 @@ def classes_of_layers() -> dict[str, str]:
 
 
 CLASSES = classes_of_layers()
-NAMES = sorted((set(transformer_layers.__all__) - NO_LAYERS) | set(LAYERS) | set(CLASSES))
+NAMES = sorted((set(transformer_layers.__all__) - NO_LAYERS) | set(LAYERS) | set(CLASSES) - ROUTERS)
 
 
 def what_is_missing(name: str) -> list[str]:

@@ -162,6 +162,11 @@ CASES = [
     LayerCase("GatedFeedForward", lambda: tl.GatedFeedForward(D_MODEL, 4), sequences),
     LayerCase("PackedGatedFeedForward", lambda: tl.PackedGatedFeedForward(D_MODEL, 4), sequences),
     LayerCase(
+        "MixtureOfExperts",
+        lambda: tl.MixtureOfExperts(D_MODEL, 4, 3, 3),  # rounded scores would choose others of some
+        sequences,
+    ),
+    LayerCase(
         "GroupedQueryAttention",
         lambda: tl.GroupedQueryAttention(D_MODEL, 4, 2, 2, tl.RotaryPositions(2)),
         sequences,
@@ -286,6 +291,15 @@ CASES = [
         smooth_only_in=math_kernel,
     ),
     LayerCase("Llama", small_llama, tokens, smooth_only_in=math_kernel, max_seq=N_POSITIONS),
+    LayerCase(
+        "Gemma3",
+        lambda: tl.Gemma3(
+            tl.Gemma3Config(VOCAB_SIZE, 8, 10, 1, 2, 1, 4, N_POSITIONS, sliding_window=3)
+        ),
+        tokens,
+        smooth_only_in=math_kernel,
+        max_seq=N_POSITIONS,
+    ),
     LayerCase(
         "Llama as OLMo 2",
         lambda: small_llama("olmo2"),

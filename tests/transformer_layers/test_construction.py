@@ -29,12 +29,16 @@ LAYERS = {
     tl.GemmaRMSNorm: (6,),
     tl.GatedFeedForward: (6, 4),
     tl.PackedGatedFeedForward: (6, 4),
+    tl.MixtureOfExperts: (6, 4, 3, 2),
+    tl.TopKRouter: (6, 3, 2),
+    tl.SigmoidRouter: (6, 3, 2),
     tl.GroupedQueryAttention: (6, 2, 1),
 }
 WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG = {
     tl.Dropout,
     tl.GPT2,
     tl.GPT2ForInference,
+    tl.Gemma3,
     tl.LlamaForInference,
     tl.Llama,
     tl.RotaryPositions,

@@ -40,7 +40,9 @@ _KNOWN |= {field.name for scaling in _SCALINGS.values() for field in dataclasses
 _KNOWN |= {"mrope_section"}
 
 
-def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeScaling | None, float]:
+def rotary_settings(
+    entries: dict[str, Any], model: str, default: float = 10_000.0
+) -> tuple[float, RopeScaling | None, float]:
     """Reads base, scaling and share, from either of the two forms that configs have.
 
     A setting can stand in several places, and versions of `transformers` differ in which of them
@@ -49,6 +51,7 @@ def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeSca
     Args:
         entries: What `config.json` holds.
         model: What computes them, for the errors.
+        default: The base where none is given.
 
     Returns:
         The base; what changes the frequencies, if there is anything; and which share of a head's
@@ -61,7 +64,7 @@ def rotary_settings(entries: dict[str, Any], model: str) -> tuple[float, RopeSca
     if len(forms) == 2:
         _require_same(*forms.values())
     where, given = forms.popitem() if forms else (_FORMS[0], {})
-    theta = number_entry("rope_theta", given.pop("rope_theta", entries.get("rope_theta", 10_000.0)))
+    theta = number_entry("rope_theta", given.pop("rope_theta", entries.get("rope_theta", default)))
     share = given.pop(_SHARE, entries.get(_SHARE))
     share = 1.0 if share is None else number_entry(_SHARE, share)
     kind = given.pop("rope_type", None)

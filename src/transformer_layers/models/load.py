@@ -5,14 +5,16 @@ from typing import Any
 
 from transformer_layers.checkpoints.folder import CONFIG, find_folder
 from transformer_layers.checkpoints.json_file import read_json_object, shown
+from transformer_layers.models.gemma3.model import Gemma3
 from transformer_layers.models.gpt2.model import GPT2
 from transformer_layers.models.llama.config import FAMILIES
 from transformer_layers.models.llama.model import Llama
 from transformer_layers.models.transformer.model import Transformer
 
-MODELS: dict[str, type[GPT2] | type[Llama] | type[Transformer]] = {
+MODELS: dict[str, type[GPT2] | type[Llama] | type[Gemma3] | type[Transformer]] = {
     "gpt2": GPT2,
     **dict.fromkeys(FAMILIES, Llama),
+    "gemma3_text": Gemma3,
     "marian": Transformer,
     "transformer": Transformer,
 }
@@ -20,7 +22,7 @@ MODELS: dict[str, type[GPT2] | type[Llama] | type[Transformer]] = {
 
 def load_model(
     name_or_folder: str | os.PathLike[str], *, revision: str | None = None
-) -> GPT2 | Llama | Transformer:
+) -> GPT2 | Llama | Gemma3 | Transformer:
     """Loads a published checkpoint by the `model_type` of its `config.json`, for evaluation.
 
     Args:

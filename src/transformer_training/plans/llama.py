@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from transformer_layers import Llama, LlamaConfig
+from transformer_layers import Llama, LlamaConfig, MixtureOfExperts
 from transformer_layers.models.llama.checkpoint import CODEC
 from transformer_layers.models.rotary_decoder import LlamaBlock
 from transformer_training.plans.cuts import Columns, Rows
@@ -34,7 +34,8 @@ def activation_bytes(sizes: LlamaConfig, precision: str = "float32", tensor_rank
     of the feed-forward layer the gate, what it lets pass, what passes and the product,
     :math:`4 d_{ff}`. Ranks that share matrices divide the last two. After the blocks come a norm,
     and the head's log-probabilities. Norms and log-probabilities are float32 whatever the precision
-    is.
+    is. With experts, the feed-forward layer is those that a token is sent to, and each of them has
+    a copy of the token and of what it makes of it.
 
     Args:
         sizes: The model's.
@@ -44,17 +45,33 @@ def activation_bytes(sizes: LlamaConfig, precision: str = "float32", tensor_rank
     width = 2 if precision == "bfloat16" else _FLOAT32
     d, d_q = sizes.hidden_size, sizes.num_attention_heads * sizes.d_k
     norm = _FLOAT32 * (2 * d + 2) + width * d
-    cut = width * 4 * (d_q + sizes.intermediate_size) + _FLOAT32 * sizes.num_attention_heads
-    block = 2 * norm + cut // tensor_ranks
-    return sizes.num_hidden_layers * block + norm + _FLOAT32 * sizes.vocab_size
+    cut = width * 4 * d_q + _FLOAT32 * sizes.num_attention_heads
+    inner = sum(
+        4 * sizes.intermediate_size
+        if not sizes.has_experts(block)
+        else sizes.num_experts_per_tok * (4 * sizes.d_expert + 2 * d)
+        for block in range(sizes.num_hidden_layers)
+    )
+    blocks = sizes.num_hidden_layers * (2 * norm + cut // tensor_ranks)
+    return blocks + width * inner // tensor_ranks + norm + _FLOAT32 * sizes.vocab_size
 
 
 def matrix_weights(sizes: LlamaConfig, tensor_ranks: int = 1) -> int:
-    """Weights of matrices that multiply on a rank: its part of the blocks', and the whole head."""
+    """Weights of matrices that multiply a token on a rank.
+
+    They are the rank's part of the blocks', and the whole head; of experts those that a token is
+    sent to.
+    """
     d, d_k = sizes.hidden_size, sizes.d_k
     attention = 2 * d * d_k * (sizes.num_attention_heads + sizes.kv_heads)
-    block = attention + 3 * d * sizes.intermediate_size
-    return sizes.num_hidden_layers * block // tensor_ranks + sizes.vocab_size * d
+    inner = sum(
+        3 * d * sizes.intermediate_size
+        if not sizes.has_experts(block)
+        else sizes.num_experts_per_tok * 3 * d * sizes.d_expert + sizes.experts * d
+        for block in range(sizes.num_hidden_layers)
+    )
+    blocks = sizes.num_hidden_layers * attention + inner
+    return blocks // tensor_ranks + sizes.vocab_size * d
 
 
 def _sizes_of(
@@ -82,6 +99,8 @@ def _sizes_of(
 
 
 def _share_heads(block: LlamaBlock, ranks: int) -> None:
+    if isinstance(block.mlp, MixtureOfExperts):
+        raise ValueError("ranks cannot share the matrices of experts; give ddp or fsdp")
     block.self_attn.num_heads //= ranks
     block.self_attn.num_kv_heads //= ranks
 

@@ -13,7 +13,15 @@ from transformers import LlamaForCausalLM
 from tests.transformer_layers.comparisons import assert_same, with_random_weights
 from tests.transformer_layers.models.ladder import Ladder, Reference, steps_of
 from tests.transformer_layers.models.second import Second, SecondConfig
-from transformer_layers import GPT2, GPT2Config, Llama, LlamaConfig, cache_bytes
+from transformer_layers import (
+    GPT2,
+    Gemma3,
+    Gemma3Config,
+    GPT2Config,
+    Llama,
+    LlamaConfig,
+    cache_bytes,
+)
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -29,6 +37,23 @@ MODELS = {
     ),
     "OLMo 2": lambda: Llama(
         LlamaConfig(VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS, model_type="olmo2")
+    ),
+    "Mixtral": lambda: Llama(
+        LlamaConfig(VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS, num_experts=3, model_type="mixtral")
+    ),
+    "Gemma 3": lambda: Gemma3(
+        Gemma3Config(
+            VOCAB_SIZE,
+            8,
+            12,
+            2,
+            4,
+            2,
+            4,
+            POSITIONS,
+            sliding_window=4,
+            layer_types=("sliding_attention", "full_attention"),
+        )
     ),
     "second": lambda: Second(SecondConfig(VOCAB_SIZE, POSITIONS, 8, 2, 4, 2)),
 }
@@ -262,7 +287,7 @@ def test_the_bytes_of_a_token_are_those_that_caches_take(model):
     taken = sum(each.nbytes for each in model.new_caches(3, 5))
     assert taken == 3 * 5 * cache_bytes(model)
     heads = 4 if isinstance(model, GPT2) else 2
-    d_k = 4 if isinstance(model, Llama) else 2
+    d_k = 4 if isinstance(model, Llama | Gemma3) else 2
     assert cache_bytes(model) == 2 * 2 * heads * d_k * 8  # two blocks, keys and values, float64
 
 

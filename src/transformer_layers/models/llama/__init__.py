@@ -1,1 +1,1 @@
-"""Llama, and the models that are Llama with other options: Mistral, Qwen, OLMo 2, Phi-3."""
+"""Llama, and the models that are Llama with other options: Mistral, Mixtral, Qwen, ..."""

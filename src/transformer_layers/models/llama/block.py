@@ -3,6 +3,7 @@
 from torch import nn
 
 from transformer_layers.attention.grouped import GroupedQueryAttention
+from transformer_layers.feed_forward.experts import MixtureOfExperts, TopKRouter
 from transformer_layers.feed_forward.gated import GatedFeedForward
 from transformer_layers.models.llama.config import LlamaConfig
 from transformer_layers.models.rotary_decoder import LlamaBlock, LlamaStack, Olmo2Block
@@ -29,14 +30,21 @@ def block_of(config: LlamaConfig, number: int) -> nn.Module:
         window=config.window_of(number),
         bias=config.biased,
         output_bias=config.attention_bias,
-        head_norm=norm if config.model_type == "qwen3" else None,
+        head_norm=norm if config.model_type.startswith("qwen3") else None,
         projection_norm=norm if config.model_type == "olmo2" else None,
     )
-    feed_forward = GatedFeedForward(
-        config.hidden_size, config.intermediate_size, bias=config.mlp_bias
-    )
     kind = Olmo2Block if config.model_type == "olmo2" else LlamaBlock
-    return kind(attention, feed_forward, norm)
+    return kind(attention, feed_forward_of(config, number), norm)
+
+
+def feed_forward_of(config: LlamaConfig, number: int) -> nn.Module:
+    """The feed-forward layer of a block, by its number, from 0, or the experts in its place."""
+    size = config.hidden_size
+    if not config.has_experts(number):
+        return GatedFeedForward(size, config.intermediate_size, bias=config.mlp_bias)
+    experts, chosen = config.experts, config.num_experts_per_tok
+    router = TopKRouter(size, experts, chosen, renormalize=config.norm_topk_prob)
+    return MixtureOfExperts(size, config.d_expert, experts, chosen, router)
 
 
 def stack_of(config: LlamaConfig) -> LlamaStack:

@@ -1,7 +1,10 @@
 """How the checkpoints of Llama and its relatives are written."""
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from transformer_layers.positions.scaling import LongRoPEScaling
 from transformer_layers.validation import require_size
 
 HEAD = "lm_head.weight"
+_FIRST_EXPERT = "mlp.experts.0."
 EMBEDDING = "model.embed_tokens.weight"
 
 _SIZES = (
@@ -37,6 +41,7 @@ _SIZES = (
     "max_position_embeddings",
 )
 _FLAGS = ("tie_word_embeddings", "attention_bias", "mlp_bias")
+_EXPERTS = ("num_experts", "num_experts_per_tok", "moe_intermediate_size", "decoder_sparse_step")
 _CHANGEABLE = (
     "max_position_embeddings",
     "max_window_layers",
@@ -44,7 +49,8 @@ _CHANGEABLE = (
     "rope_theta",
     "sliding_window",
 )
-_ARCHITECTURES = {"olmo2": "Olmo2"}  # else the name of the family, capitalized
+# Else the name of the family, capitalized.
+_ARCHITECTURES = {"olmo2": "Olmo2", "qwen3_moe": "Qwen3Moe"}
 
 # Options that change what a model computes, and the values for which it is what Llama computes.
 # Dropout is no such option: it is off in evaluation.
@@ -79,7 +85,7 @@ def config_of(entries: dict[str, Any], path: Path) -> LlamaConfig:
             "are the weights of another model"
         )
     try:
-        return _config_of(family, {**FAMILIES[family].defaults, **entries})
+        return _config_of(family, {**FAMILIES[family].defaults, **_with_experts(family, entries)})
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -115,10 +121,15 @@ def config_text(config: LlamaConfig, dtype: torch.dtype) -> str:
         **{size: getattr(config, size) for size in _SIZES},
         **{option: getattr(config, option) for option in sorted(options)},
     }
+    if family == "mixtral":
+        entries["num_local_experts"] = entries.pop("num_experts")
+    if "moe_intermediate_size" in options:
+        entries["moe_intermediate_size"] = config.d_expert
+        entries["mlp_only_layers"] = list(config.mlp_only_layers)
     if isinstance(config.rope_scaling, LongRoPEScaling):
         length = config.rope_scaling.original_max_position_embeddings
         entries["original_max_position_embeddings"] = length  # Phi-3 reads it here
-    if "max_window_layers" in options:
+    if family.startswith("qwen"):
         entries["use_sliding_window"] = config.sliding_window is not None
     return json.dumps(entries, indent=2, sort_keys=True) + "\n"
 
@@ -132,14 +143,35 @@ def weight_shapes(config: LlamaConfig) -> Weights:
     Yields:
         Key and shape.
     """
-    block = dict(shapes_of(partial(block_of, number=0))(config))
+    blocks = {config.has_experts(0): _shapes_of_block(config, 0)}
     yield EMBEDDING, (config.vocab_size, config.hidden_size)
     for i in range(config.num_hidden_layers):
-        for name, shape in block.items():
+        kind = config.has_experts(i)
+        if kind not in blocks:
+            blocks[kind] = _shapes_of_block(config, i)
+        for name, shape in _of_all_experts(blocks[kind], config.experts):
             yield f"model.layers.{i}.{name}", shape
     yield "model.norm.weight", (config.hidden_size,)
     if not config.tie_word_embeddings:
         yield HEAD, (config.vocab_size, config.hidden_size)
+
+
+def _shapes_of_block(config: LlamaConfig, number: int) -> list[tuple[str, tuple[int, ...]]]:
+    """The keys and shapes of a block, with a single expert where it has some."""
+    if config.has_experts(number):
+        config = replace(config, num_experts=1, num_experts_per_tok=1)
+    return list(shapes_of(partial(block_of, number=number))(config))
+
+
+def _of_all_experts(block: Iterable[tuple[str, tuple[int, ...]]], experts: int) -> Weights:
+    """The keys and shapes of a block, of those that it has with a single expert."""
+    for expert, parts in groupby(block, lambda each: each[0].startswith(_FIRST_EXPERT)):
+        found = list(parts)
+        for number in range(experts if expert else 1):
+            for name, shape in found:
+                routes = name.startswith("mlp.router.")
+                named = name.replace(_FIRST_EXPERT, f"mlp.experts.{number}.")
+                yield named, (experts, *shape[1:]) if routes else shape
 
 
 def _config_of(family: str, entries: dict[str, Any]) -> LlamaConfig:
@@ -147,14 +179,17 @@ def _config_of(family: str, entries: dict[str, Any]) -> LlamaConfig:
         if name in entries:
             require_computed(name, entries[name], values, "Llama")
     sizes = {name: size_entry(name, entries[name]) for name in _SIZES if name in entries}
-    flags = {name: flag_entry(name, entries[name]) for name in _FLAGS if name in entries}
-    theta, scaling, share = rotary_settings(entries, "Llama")
+    flags: dict[str, Any] = {
+        name: flag_entry(name, entries[name]) for name in _FLAGS if name in entries
+    }
+    theta, scaling, share = rotary_settings(entries, "Llama", FAMILIES[family].rope_theta)
     if "partial_rotary_factor" not in FAMILIES[family].options:
         require_computed("partial_rotary_factor", share, (1.0,), "Llama")
     return LlamaConfig(
         **sizes,
         **flags,
         **_window(family, entries, sizes),
+        **_experts(family, entries),
         rms_norm_eps=number_entry("rms_norm_eps", entries.get("rms_norm_eps", 1e-6)),
         rope_theta=theta,
         rope_scaling=scaling,
@@ -164,8 +199,41 @@ def _config_of(family: str, entries: dict[str, Any]) -> LlamaConfig:
 
 
 def _fused_into(config: LlamaConfig, key: str) -> str:
+    family = FAMILIES[config.model_type]
+    for ours, theirs in family.renamed.items():
+        key = key.replace(ours, theirs)
     *path, name, kind = key.split(".")
-    return ".".join([*path, FAMILIES[config.model_type].fused.get(name, name), kind])
+    return ".".join([*path, family.fused.get(name, name), kind])
+
+
+def _with_experts(family: str, entries: dict[str, Any]) -> dict[str, Any]:
+    """Gives the number of experts one name: transformers writes either, whatever the family."""
+    if "num_experts" not in FAMILIES[family].options or "num_local_experts" not in entries:
+        return entries
+    count = entries["num_local_experts"]
+    if entries.get("num_experts", count) != count:
+        raise ValueError(
+            "num_experts and num_local_experts are two names of one number, got "
+            f"{shown(entries['num_experts'])} and {shown(count)}"
+        )
+    return entries | {"num_experts": count}
+
+
+def _experts(family: str, entries: dict[str, Any]) -> dict[str, Any]:
+    """How many experts there are, and what else is said of them."""
+    options = FAMILIES[family].options
+    if "num_experts" not in options:
+        return {}
+    found: dict[str, Any] = {
+        name: size_entry(name, entries[name])
+        for name in _EXPERTS
+        if name in options and entries.get(name) is not None
+    }
+    if "norm_topk_prob" in options:
+        found["norm_topk_prob"] = flag_entry("norm_topk_prob", entries["norm_topk_prob"])
+        dense = entries.get("mlp_only_layers") or []
+        found["mlp_only_layers"] = tuple(size_entry("mlp_only_layers", each) for each in dense)
+    return found
 
 
 def _window(family: str, entries: dict[str, Any], sizes: dict[str, Any]) -> dict[str, Any]:
@@ -173,9 +241,10 @@ def _window(family: str, entries: dict[str, Any], sizes: dict[str, Any]) -> dict
     options = FAMILIES[family].options
     window = entries.get("sliding_window") if "sliding_window" in options else None
     without = 0
+    used = entries.get("use_sliding_window", False) if family.startswith("qwen") else True
+    if not flag_entry("use_sliding_window", used):
+        window = None
     if "max_window_layers" in options:
-        if not flag_entry("use_sliding_window", entries.get("use_sliding_window", False)):
-            window = None
         without = size_entry("max_window_layers", entries["max_window_layers"])
         require_size("max_window_layers", without, minimum=0)
     blocks = sizes.get("num_hidden_layers", 32)

@@ -20,12 +20,17 @@ class Family:
         options: Entries of `config.json` that the family has, of those that not all have.
         defaults: Values of entries that a `config.json` may leave out, as `transformers` has them.
         fused: The maps that files have as one, under that one's name.
+        renamed: Parts of a block's keys that files call otherwise, in the order in which they are
+            replaced.
+        rope_theta: Base of rotary positions where a `config.json` has none.
     """
 
     biased: bool
     options: Collection[str]
     defaults: Mapping[str, Any]
     fused: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    rope_theta: float = 10_000.0
 
 
 _WINDOWS = ("sliding_window", "max_window_layers")
@@ -36,6 +41,19 @@ _PHI: dict[str, float] = {"vocab_size": 32_064, "hidden_size": 3072, "intermedia
 _PHI |= {"max_position_embeddings": 4096, "rms_norm_eps": 1e-5}
 _FUSED = {"q_proj": "qkv_proj", "k_proj": "qkv_proj", "v_proj": "qkv_proj"}
 _FUSED |= {"gate_proj": "gate_up_proj", "up_proj": "gate_up_proj"}
+_EXPERTS = ("num_experts", "num_experts_per_tok")
+_SPARSE = ("moe_intermediate_size", "norm_topk_prob", "decoder_sparse_step", "mlp_only_layers")
+_MIXTRAL: dict[str, float] = {"intermediate_size": 14336, "num_key_value_heads": 8}
+_MIXTRAL |= {"max_position_embeddings": 131_072, "rms_norm_eps": 1e-5}
+_MIXTRAL |= {"num_experts": 8, "num_experts_per_tok": 2}
+_MIXTRAL_KEYS = {
+    "mlp.router.scores": "block_sparse_moe.gate",
+    "mlp.experts": "block_sparse_moe.experts",
+}
+_MIXTRAL_KEYS |= {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
+_QWEN_MOE = {**_QWEN, "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 24}
+_QWEN_MOE |= {"num_key_value_heads": 4, "moe_intermediate_size": 768, "num_experts": 128}
+_QWEN_MOE |= {"num_experts_per_tok": 8, "norm_topk_prob": False}
 FAMILIES = {
     "llama": Family(False, ("attention_bias", "mlp_bias"), {}),
     "mistral": Family(False, _WINDOWS[:1], {**_MISTRAL, "max_position_embeddings": 131_072}),
@@ -43,6 +61,13 @@ FAMILIES = {
     "qwen3": Family(False, (*_WINDOWS, "attention_bias"), {**_QWEN, "head_dim": 128}),
     "olmo2": Family(False, ("attention_bias",), {"vocab_size": 50_304, "rms_norm_eps": 1e-5}),
     "phi3": Family(False, (*_WINDOWS[:1], "partial_rotary_factor"), _PHI, _FUSED),
+    "mixtral": Family(False, (*_WINDOWS[:1], *_EXPERTS), _MIXTRAL, {}, _MIXTRAL_KEYS, 1e6),
+    "qwen3_moe": Family(
+        False,
+        (*_WINDOWS[:1], "attention_bias", *_EXPERTS, *_SPARSE),
+        _QWEN_MOE,
+        renamed={"mlp.router.scores": "mlp.gate"},
+    ),
 }
 
 
@@ -54,7 +79,8 @@ class LlamaConfig:
     for, `model_type`: "mistral" is Llama; "qwen2" has biases for queries, keys and values; "qwen3"
     norms each head of queries and keys; "olmo2" norms all heads of them together, and what
     attention and feed-forward layer give, not what they take; "phi3" can turn a part of a head's
-    features alone, and its files have queries, keys and values of one map.
+    features alone, and its files have queries, keys and values of one map; "mixtral" and
+    "qwen3_moe" have experts in the place of feed-forward layers, and the latter is "qwen3" besides.
 
     Attributes:
         vocab_size: Number of tokens in the vocabulary.
@@ -74,7 +100,15 @@ class LlamaConfig:
         mlp_bias: Whether the feed-forward layers' three maps have a bias.
         sliding_window: How many keys a query sees at most, itself among them; all if not given.
         max_window_layers: How many blocks, the first ones, have no window.
-        model_type: "llama", "mistral", "qwen2", "qwen3", "olmo2" or "phi3".
+        model_type: "llama", "mistral", "qwen2", "qwen3", "olmo2", "phi3", "mixtral" or "qwen3_moe".
+        num_experts: How many experts a block has; as many as the family's first published model if
+            not given, and 0 in families without any.
+        num_experts_per_tok: How many of them a token is sent to.
+        moe_intermediate_size: Features between the maps of an expert; `intermediate_size` if not
+            given.
+        norm_topk_prob: Whether the weights of a token's experts add up to 1.
+        decoder_sparse_step: Every how many blocks one has experts, the last of each such group.
+        mlp_only_layers: Numbers of blocks, from 0, that have none whatever their number is.
 
     Raises:
         TypeError: If a size is not an int.
@@ -106,6 +140,12 @@ class LlamaConfig:
     max_window_layers: int = 0
     model_type: str = "llama"
     partial_rotary_factor: float = 1.0
+    num_experts: int | None = None
+    num_experts_per_tok: int = 2
+    moe_intermediate_size: int | None = None
+    norm_topk_prob: bool = True
+    decoder_sparse_step: int = 1
+    mlp_only_layers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Fills in what follows from other sizes, and refuses what no model can be made of."""
@@ -143,6 +183,7 @@ class LlamaConfig:
         if self.sliding_window is not None:
             require_size("sliding_window", self.sliding_window)
         self._require_options()
+        self._require_experts()
 
     def _require_options(self) -> None:
         nothing: dict[str, object] = {
@@ -150,7 +191,12 @@ class LlamaConfig:
             "mlp_bias": False,
             "sliding_window": None,
         }
-        nothing |= {"max_window_layers": 0, "partial_rotary_factor": 1.0}
+        nothing |= {"max_window_layers": 0, "partial_rotary_factor": 1.0, "num_experts": 0}
+        if self.num_experts is None:
+            count = FAMILIES[self.model_type].defaults.get("num_experts", 0)
+            object.__setattr__(self, "num_experts", count)
+        nothing |= {"moe_intermediate_size": None, "norm_topk_prob": True}
+        nothing |= {"decoder_sparse_step": 1, "mlp_only_layers": ()}
         for name, none in nothing.items():
             value = getattr(self, name)
             if value != none and name not in FAMILIES[self.model_type].options:
@@ -172,6 +218,38 @@ class LlamaConfig:
                 "a dynamic scaling must begin at max_position_embeddings, got "
                 f"{scaling.original_max_position_embeddings} and {length}"
             )
+
+    def _require_experts(self) -> None:
+        if "num_experts" not in FAMILIES[self.model_type].options:
+            return
+        for name in ("num_experts", "num_experts_per_tok", "d_expert", "decoder_sparse_step"):
+            require_size(name.replace("d_expert", "moe_intermediate_size"), getattr(self, name))
+        if self.num_experts_per_tok > self.experts:
+            raise ValueError(
+                f"num_experts_per_tok must be at most num_experts, got {self.num_experts_per_tok} "
+                f"of {self.num_experts}"
+            )
+        for block in self.mlp_only_layers:
+            require_size("mlp_only_layers", block, minimum=0)
+
+    @property
+    def experts(self) -> int:
+        """How many experts a block with experts has."""
+        return self.num_experts or 0
+
+    @property
+    def d_expert(self) -> int:
+        """Features between the maps of an expert."""
+        return self.intermediate_size if (d := self.moe_intermediate_size) is None else d
+
+    def has_experts(self, block: int) -> bool:
+        """Whether a block has experts in the place of its feed-forward layer.
+
+        Args:
+            block: Its number, from 0.
+        """
+        sparse = self.experts > 0 and (block + 1) % self.decoder_sparse_step == 0
+        return sparse and block not in self.mlp_only_layers
 
     @property
     def kv_heads(self) -> int:

@@ -20,7 +20,7 @@ class Llama(LanguageModel):
     It is GPT-2 with four changes: rotary positions, RMSNorm, gated feed-forward layers, and fewer
     heads of keys than of queries. https://arxiv.org/abs/2302.13971, section 2.2, has the first
     three, https://arxiv.org/abs/2307.09288, section 2.2, the fourth. By its config it is Llama 2 or
-    3, Mistral, Qwen 2 or 3, OLMo 2, or Phi-3 (see :class:`LlamaConfig`).
+    3, Mistral, Mixtral, Qwen 2 or 3, OLMo 2, or Phi-3 (see :class:`LlamaConfig`).
 
     .. math::
         x_0 &= E[\mathrm{ids}]

@@ -13,13 +13,16 @@ from unittest import mock
 import torch
 from torch import nn
 from transformers import (
+    Gemma3ForCausalLM,
     LlamaForCausalLM,
     MistralForCausalLM,
+    MixtralForCausalLM,
     Olmo2ForCausalLM,
     Phi3ForCausalLM,
     PreTrainedModel,
     Qwen2ForCausalLM,
     Qwen3ForCausalLM,
+    Qwen3MoeForCausalLM,
     modeling_rope_utils,
 )
 
@@ -76,6 +79,9 @@ _THEIRS: dict[str, type[PreTrainedModel]] = {
     "qwen3": Qwen3ForCausalLM,
     "olmo2": Olmo2ForCausalLM,
     "phi3": Phi3ForCausalLM,
+    "mixtral": MixtralForCausalLM,
+    "qwen3_moe": Qwen3MoeForCausalLM,
+    "gemma3_text": Gemma3ForCausalLM,
 }
 _SCALINGS = {LinearScaling: "linear", Llama3Scaling: "llama3", YaRNScaling: "yarn"}
 
