@@ -1,7 +1,10 @@
-"""Blocks of decoders with rotary positions, put together of their layers."""
+"""Decoders with rotary positions, put together of their layers."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -9,6 +12,7 @@ from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.context import CacheOrContext, Context
 from transformer_layers.attention.grouped import GroupedQueryAttention
 from transformer_layers.generation.decoder import embedded
+from transformer_layers.models.language_model import LanguageModel
 
 Norm = Callable[[int], nn.Module]
 
@@ -152,3 +156,74 @@ class LlamaStack(nn.Module):
         for i, block in enumerate(self.layers):
             x = block(x, context._replace(cache=caches[i] if caches else None))
         return self.norm(x)
+
+
+class RotaryDecoder(LanguageModel):
+    """A language model of a stack, with the parameters under the names of the weights of Llama.
+
+    Args:
+        config: The sizes and options.
+        stack_of: Makes embedding, blocks and last norm of them.
+        device: Of the parameters; torch's default device if not given.
+        dtype: Of the parameters; torch's default dtype if not given.
+
+    Attributes:
+        model: The stack.
+        lm_head: `nn.Linear`, weight of shape `(vocab_size, hidden_size)`; None where the head is
+            the embedding.
+    """
+
+    def __init__(
+        self,
+        config: Any,
+        stack_of: Callable[[Any], LlamaStack],
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(config)
+        self.lm_head: nn.Linear | None = None
+        with nullcontext() if device is None else torch.device(device):
+            self.model = stack_of(config)
+            if not config.tie_word_embeddings:
+                self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.to(dtype=dtype)
+        self.reset_parameters()
+
+    @property
+    def max_seq(self) -> int:
+        """Longest sequence, in tokens."""
+        return self.config.max_seq
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draws all weights anew, as at construction; for a model that was made on the meta device.
+
+        Examples:
+            >>> from transformer_layers import Llama, LlamaConfig
+            >>> config = LlamaConfig(50, 12, 20, 2, 3, 1)
+            >>> model = Llama(config, device="meta").to_empty(device="cpu")
+            >>> model.reset_parameters()
+        """
+        for name, parameter in self.named_parameters():
+            if parameter.ndim == 2:
+                parameter.normal_(std=0.02)
+            else:
+                parameter.fill_(0.0 if name.endswith("bias") else self._first_gain)
+
+    @property
+    def _first_gain(self) -> float:
+        """What the weights of norms start as."""
+        return 1.0
+
+    @property
+    def _embedding(self) -> nn.Embedding:
+        return self.model.embed_tokens
+
+    @property
+    def _blocks(self) -> nn.ModuleList:
+        return self.model.layers
+
+    def _scores(self, hidden_state: Tensor) -> Tensor:
+        weight = self._embedding.weight if self.lm_head is None else self.lm_head.weight
+        return nn.functional.linear(hidden_state, weight)

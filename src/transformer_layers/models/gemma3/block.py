@@ -10,6 +10,7 @@ from transformer_layers.attention.grouped import GroupedQueryAttention
 from transformer_layers.feed_forward.activations import gelu_tanh
 from transformer_layers.feed_forward.gated import GatedFeedForward
 from transformer_layers.models.gemma3.config import Gemma3Config
+from transformer_layers.models.rotary_decoder import LlamaStack
 from transformer_layers.norms.rms_norm import GemmaRMSNorm
 
 
@@ -94,3 +95,12 @@ class Gemma3Block(nn.Module):
         """
         x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), cache))
         return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
+
+
+def stack_of(config: Gemma3Config) -> LlamaStack:
+    """Embedding, blocks and last norm."""
+    return LlamaStack(
+        ScaledEmbedding(config.vocab_size, config.hidden_size),
+        (Gemma3Block(config, i) for i in range(config.num_hidden_layers)),
+        GemmaRMSNorm(config.hidden_size, config.rms_norm_eps),
+    )

@@ -1,6 +1,5 @@
 """How the checkpoints of Gemma 3's text model are written."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,17 @@ from transformer_layers.checkpoints.config_entries import (
     size_entry,
 )
 from transformer_layers.checkpoints.json_file import shown
-from transformer_layers.checkpoints.rotary_entries import rotary_settings, scaling_entries
+from transformer_layers.checkpoints.rotary_entries import rotary_settings
 from transformer_layers.models.gemma3.block import Gemma3Block
 from transformer_layers.models.gemma3.config import KINDS, Gemma3Config
+from transformer_layers.models.rotary_checkpoint import (
+    config_of_family,
+    shapes_of_stack,
+    text_of_config,
+    tied_head,
+)
 from transformer_layers.validation import require_size
 
-HEAD = "lm_head.weight"
-EMBEDDING = "model.embed_tokens.weight"
 MODEL_TYPE = "gemma3_text"
 
 _SIZES = (
@@ -60,16 +63,7 @@ def config_of(entries: dict[str, Any], path: Path) -> Gemma3Config:
     Raises:
         ValueError: If they are not the config of such a model, or of one with other options.
     """
-    family = entries.get("model_type")
-    if family != MODEL_TYPE:
-        raise ValueError(
-            f"{path}: model_type must be {MODEL_TYPE}, got {shown(family)}: these are the weights "
-            "of another model"
-        )
-    try:
-        return _config_of(entries)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    return config_of_family(entries, path, (MODEL_TYPE,), lambda family: _config_of(entries))
 
 
 def config_text(config: Gemma3Config, dtype: torch.dtype) -> str:
@@ -83,20 +77,12 @@ def config_text(config: Gemma3Config, dtype: torch.dtype) -> str:
         What the file is to hold.
     """
     entries: dict[str, Any] = {
-        "architectures": ["Gemma3ForCausalLM"],
-        "bos_token_id": None,
-        "dtype": str(dtype).removeprefix("torch."),
-        "eos_token_id": None,
         "hidden_activation": "gelu_pytorch_tanh",
         "layer_types": list(config.kinds),
-        "model_type": MODEL_TYPE,
-        "pad_token_id": None,
         "rope_local_base_freq": config.rope_local_base_freq,
-        "rope_scaling": scaling_entries(config.rope_scaling),
-        "rope_theta": config.rope_theta,
         **{name: getattr(config, name) for name in (*_SIZES, *_FLAGS, *_NUMBERS)},
     }
-    return json.dumps(entries, indent=2, sort_keys=True) + "\n"
+    return text_of_config(config, dtype, "Gemma3", MODEL_TYPE, entries)
 
 
 def weight_shapes(config: Gemma3Config) -> Weights:
@@ -105,17 +91,11 @@ def weight_shapes(config: Gemma3Config) -> Weights:
     Args:
         config: The sizes and options.
 
-    Yields:
-        Key and shape.
+    Returns:
+        Keys and shapes.
     """
     block = dict(shapes_of(partial(Gemma3Block, number=0))(config))
-    yield EMBEDDING, (config.vocab_size, config.hidden_size)
-    for i in range(config.num_hidden_layers):
-        for name, shape in block.items():
-            yield f"model.layers.{i}.{name}", shape
-    yield "model.norm.weight", (config.hidden_size,)
-    if not config.tie_word_embeddings:
-        yield HEAD, (config.vocab_size, config.hidden_size)
+    return shapes_of_stack(config, lambda number: block.items())
 
 
 def _config_of(entries: dict[str, Any]) -> Gemma3Config:
@@ -189,7 +169,7 @@ CODEC = Codec(
     config_of=config_of,
     config_text=config_text,
     weight_shapes=weight_shapes,
-    tied=lambda config: {HEAD: EMBEDDING} if config.tie_word_embeddings else {},
+    tied=tied_head,
     changeable=(
         "max_position_embeddings",
         "rope_local_base_freq",

@@ -1,6 +1,5 @@
 """How the checkpoints of Llama and its relatives are written."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -20,15 +19,19 @@ from transformer_layers.checkpoints.config_entries import (
     size_entry,
 )
 from transformer_layers.checkpoints.json_file import shown
-from transformer_layers.checkpoints.rotary_entries import rotary_settings, scaling_entries
+from transformer_layers.checkpoints.rotary_entries import rotary_settings
 from transformer_layers.models.llama.block import block_of
 from transformer_layers.models.llama.config import FAMILIES, LlamaConfig
+from transformer_layers.models.rotary_checkpoint import (
+    config_of_family,
+    shapes_of_stack,
+    text_of_config,
+    tied_head,
+)
 from transformer_layers.positions.scaling import LongRoPEScaling
 from transformer_layers.validation import require_size
 
-HEAD = "lm_head.weight"
 _FIRST_EXPERT = "mlp.experts.0."
-EMBEDDING = "model.embed_tokens.weight"
 
 _SIZES = (
     "vocab_size",
@@ -78,23 +81,18 @@ def config_of(entries: dict[str, Any], path: Path) -> LlamaConfig:
     Raises:
         ValueError: If they are not the config of such a model, or of one with other options.
     """
-    family = entries.get("model_type")
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise ValueError(
-            f"{path}: model_type must be one of {', '.join(FAMILIES)}, got {shown(family)}: these "
-            "are the weights of another model"
-        )
-    try:
-        return _config_of(family, {**FAMILIES[family].defaults, **_with_experts(family, entries)})
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    return config_of_family(
+        entries,
+        path,
+        FAMILIES,
+        lambda family: _config_of(
+            family, {**FAMILIES[family].defaults, **_with_experts(family, entries)}
+        ),
+    )
 
 
 def config_text(config: LlamaConfig, dtype: torch.dtype) -> str:
     """The `config.json` of which the class of `transformers` makes the same model.
-
-    Rotary positions are written under the names of published folders, `rope_theta` and
-    `rope_scaling`. There are no tokens that begin and end a text: they are the tokenizer's.
 
     Args:
         config: The sizes and options.
@@ -107,16 +105,7 @@ def config_text(config: LlamaConfig, dtype: torch.dtype) -> str:
     name = _ARCHITECTURES.get(family, family.capitalize())
     options = FAMILIES[family].options
     entries: dict[str, Any] = {
-        "architectures": [f"{name}ForCausalLM"],
-        "bos_token_id": None,
-        "dtype": str(dtype).removeprefix("torch."),
-        "eos_token_id": None,
         "hidden_act": "silu",
-        "model_type": family,
-        "pad_token_id": None,
-        "rms_norm_eps": float(config.rms_norm_eps),  # transformers refuses an int
-        "rope_scaling": scaling_entries(config.rope_scaling),
-        "rope_theta": config.rope_theta,
         "tie_word_embeddings": config.tie_word_embeddings,
         **{size: getattr(config, size) for size in _SIZES},
         **{option: getattr(config, option) for option in sorted(options)},
@@ -131,7 +120,7 @@ def config_text(config: LlamaConfig, dtype: torch.dtype) -> str:
         entries["original_max_position_embeddings"] = length  # Phi-3 reads it here
     if family.startswith("qwen"):
         entries["use_sliding_window"] = config.sliding_window is not None
-    return json.dumps(entries, indent=2, sort_keys=True) + "\n"
+    return text_of_config(config, dtype, name, family, entries)
 
 
 def weight_shapes(config: LlamaConfig) -> Weights:
@@ -140,20 +129,18 @@ def weight_shapes(config: LlamaConfig) -> Weights:
     Args:
         config: The sizes and options.
 
-    Yields:
-        Key and shape.
+    Returns:
+        Keys and shapes.
     """
     blocks = {config.has_experts(0): _shapes_of_block(config, 0)}
-    yield EMBEDDING, (config.vocab_size, config.hidden_size)
-    for i in range(config.num_hidden_layers):
-        kind = config.has_experts(i)
+
+    def block(number: int) -> Weights:
+        kind = config.has_experts(number)
         if kind not in blocks:
-            blocks[kind] = _shapes_of_block(config, i)
-        for name, shape in _of_all_experts(blocks[kind], config.experts):
-            yield f"model.layers.{i}.{name}", shape
-    yield "model.norm.weight", (config.hidden_size,)
-    if not config.tie_word_embeddings:
-        yield HEAD, (config.vocab_size, config.hidden_size)
+            blocks[kind] = _shapes_of_block(config, number)
+        return _of_all_experts(blocks[kind], config.experts)
+
+    return shapes_of_stack(config, block)
 
 
 def _shapes_of_block(config: LlamaConfig, number: int) -> list[tuple[str, tuple[int, ...]]]:
@@ -265,7 +252,7 @@ CODEC = Codec(
         key: value for key, value in stored.items() if not key.endswith(".rotary_emb.inv_freq")
     },
     fused_into=_fused_into,
-    tied=lambda config: {HEAD: EMBEDDING} if config.tie_word_embeddings else {},
+    tied=tied_head,
     changeable=_CHANGEABLE,
     described=lambda config: (
         f"{config.model_type} of num_hidden_layers = {config.num_hidden_layers}"

@@ -1,20 +1,19 @@
 """Llama, whole."""
 
-from contextlib import nullcontext
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_layers.attention.context import Context, of_heads
-from transformer_layers.models.language_model import Caches, LanguageModel
+from transformer_layers.models.language_model import Caches
 from transformer_layers.models.llama.block import stack_of
 from transformer_layers.models.llama.checkpoint import CODEC
 from transformer_layers.models.llama.config import LlamaConfig
+from transformer_layers.models.rotary_decoder import RotaryDecoder
 from transformer_layers.positions.rotary import RotaryPositions
 from transformer_layers.positions.scaling import LongRoPEScaling
 
 
-class Llama(LanguageModel):
+class Llama(RotaryDecoder):
     r"""Llama and its relatives: a stack of blocks that predicts each next token.
 
     It is GPT-2 with four changes: rotary positions, RMSNorm, gated feed-forward layers, and fewer
@@ -70,22 +69,10 @@ class Llama(LanguageModel):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(config)
-        self.lm_head: nn.Linear | None = None
-        with nullcontext() if device is None else torch.device(device):
-            self.model = stack_of(config)
-            if not config.tie_word_embeddings:
-                self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        super().__init__(config, stack_of, device=device, dtype=dtype)
         self.rotary = RotaryPositions(
             config.d_k, config.rope_theta, scaling=config.rope_scaling, d_rotary=config.d_rotary
         )
-        self.to(dtype=dtype)
-        self.reset_parameters()
-
-    @property
-    def max_seq(self) -> int:
-        """Longest sequence, in tokens."""
-        return self.config.max_seq
 
     @property
     def keys_serve_until(self) -> int | None:
@@ -99,40 +86,12 @@ class Llama(LanguageModel):
             return scaling.original_max_position_embeddings
         return None
 
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        """Draws all weights anew, as at construction; for a model that was made on the meta device.
-
-        Examples:
-            >>> config = LlamaConfig(50, 12, 20, 2, 3, 1)
-            >>> model = Llama(config, device="meta").to_empty(device="cpu")
-            >>> model.reset_parameters()
-        """
-        for name, parameter in self.named_parameters():
-            if parameter.ndim == 2:
-                parameter.normal_(std=0.02)
-            else:
-                parameter.fill_(0.0 if name.endswith("bias") else 1.0)
-
-    @property
-    def _embedding(self) -> nn.Embedding:
-        return self.model.embed_tokens
-
-    @property
-    def _blocks(self) -> nn.ModuleList:
-        return self.model.layers
-
     def _hidden_state(self, ids: Tensor, context: Context, caches: Caches) -> Tensor:
         if self.keys_serve_until is not None and context.past:
             _require_keys_that_serve(context.position_ids, self.keys_serve_until)
         dtype = self._embedding.weight.dtype
         rotation = self.rotary.at(of_heads(context.position_ids), dtype)
         return self.model(ids, context._replace(rotation=rotation), caches)
-
-    def _scores(self, hidden_state: Tensor) -> Tensor:
-        if self.lm_head is not None:
-            return self.lm_head(hidden_state)
-        return nn.functional.linear(hidden_state, self.model.embed_tokens.weight)
 
     def _cache_sizes(self) -> tuple[int, int]:
         return self.config.kv_heads, self.config.d_k
