@@ -43,7 +43,7 @@ def trained(balance: float, seed: int) -> GPT2:
     model = trained_model(steps=0, seed=seed).double().train()
     width = model.config.n_embd
     router = TopKRouter(width, EXPERTS, 1, renormalize=False)
-    model.h[0].mlp = MixtureOfExperts(width, D_FF, EXPERTS, 1, router)  # type: ignore[assignment]
+    model.h[0].mlp = MixtureOfExperts(width, D_FF, EXPERTS, 1, router)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
     for step in range(STEPS):
         optimizer.param_groups[0]["lr"] = RATE * min(1.0, 2 - 2 * step / STEPS)

@@ -225,5 +225,6 @@ class RotaryDecoder(LanguageModel):
         return self.model.layers
 
     def _scores(self, hidden_state: Tensor) -> Tensor:
-        weight = self._embedding.weight if self.lm_head is None else self.lm_head.weight
-        return nn.functional.linear(hidden_state, weight)
+        if self.lm_head is not None:
+            return self.lm_head(hidden_state)
+        return nn.functional.linear(hidden_state, self._embedding.weight)
