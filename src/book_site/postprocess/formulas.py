@@ -7,6 +7,7 @@ holds MathML for screen readers and its TeX, takes no tab stop and needs no scri
 
 import html
 import json
+import os
 import re
 import shutil
 from importlib import metadata
@@ -36,6 +37,8 @@ _FORMULA = re.compile(
 _DRAWN = re.compile(r' data-tex="([^"]*)"')
 _SPOKEN = re.compile(r'(<annotation encoding="application/x-tex">).*?(?=</annotation>)', re.DOTALL)
 _DELIMITERS = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]|\$\$(.*)\$\$|\$(.*)\$", re.DOTALL)
+# What almost all formulas are drawn with, and what in a page says that they are.
+_FONTS = {'class="katex-html"': "KaTeX_Main-Regular.woff2", "mathnormal": "KaTeX_Math-Italic.woff2"}
 _RENDER = r"""
 (formulas) => JSON.stringify(formulas.map(([tex, displayMode]) => {
   const trust = ({ command }) => command === "\\htmlClass";
@@ -103,7 +106,19 @@ def typeset(pages: dict[Path, str], site: Path) -> None:
             markup = _SPOKEN.sub(lambda found: found[1] + written, markup)
             return _DRAWN.sub("", match[1]) + markup
 
-        pages[file] = _FORMULA.sub(put, text)
+        pages[file] = _with_fonts(_FORMULA.sub(put, text), file, site)
+
+
+def _with_fonts(text: str, file: Path, site: Path) -> str:
+    """A page that asks for the fonts of its formulas at once: late ones would move its lines."""
+    fonts = site / "_static" / "katex" / "fonts"
+    links = [
+        f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{href}">'
+        for mark, name in _FONTS.items()
+        if mark in text and f"fonts/{name}" not in text and (fonts / name).is_file()
+        for href in [Path(os.path.relpath(fonts / name, file.parent)).as_posix()]
+    ]
+    return text.replace("<head>", "".join(["<head>", *links]), 1)
 
 
 def _formula(match: re.Match[str]) -> tuple[str, bool, str] | None:

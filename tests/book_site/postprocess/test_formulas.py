@@ -1,6 +1,7 @@
 """Formulas that are rendered when the book is built, and what becomes of those that cannot be."""
 
 import re
+from pathlib import Path
 
 import pytest
 from sphinx.errors import ExtensionError
@@ -39,6 +40,16 @@ def test_pages_load_no_script_for_formulas(site):
     for page in site.glob("*.html"):
         assert "mathjax" not in page.read_text().lower()
     assert not site.joinpath("_static/mathjax").exists()
+
+
+def test_pages_with_formulas_ask_for_their_fonts_at_once(site):
+    page = site.joinpath("maths.html").read_text()
+    fonts = re.findall(r'<link rel="preload" as="font"[^>]* href="([^"]+)"', page)
+    assert [Path(each).name for each in fonts] == [
+        "KaTeX_Main-Regular.woff2",
+        "KaTeX_Math-Italic.woff2",
+    ]
+    assert all((site / each).is_file() for each in fonts)
 
 
 def test_a_formula_that_cannot_be_rendered_is_named(tmp_path):
