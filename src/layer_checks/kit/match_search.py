@@ -36,6 +36,7 @@ _MATRIX = torch.empty(0, 0)
 _PAIR = re.compile(r"^(.*\.)?(?:w|b|weight|bias|kernel)_(\w*[a-z]\w*)$", re.IGNORECASE)
 _MOST = 150  # ways that are tried where names are believed
 _FEW = 60  # where they are not, or where layouts are mixed
+_OF_MODEL = 24  # where each is a whole model, whose names are believed
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,16 @@ def matches(
     """
 
     def stages() -> Iterator[tuple[Iterator[Match], int, bool]]:
-        ways = gatherings(parameters)
+        ways, most = gatherings(parameters), _MOST
         further = ((False, (None,)), (True, (False, True)))
-        if any(_block(name) for name in weights):  # a model: too many ways without its names
-            further = ()
+        if any(_block(name) for name in weights):
+            further, most = (), _OF_MODEL
         for doubts, squares in ((False, (False, True)), *further):
             for square in squares:
                 for gathering in ways:
                     found = _ways(parameters, weights, names or {}, layer, heads, gathering)
                     likely = square is not None and not doubts
-                    yield found(square, doubts), _MOST if likely else _FEW, likely
+                    yield found(square, doubts), most if likely else _FEW, likely
 
     return Ways(stages())
 
