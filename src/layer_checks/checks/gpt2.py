@@ -25,7 +25,9 @@ from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.dropping import elements_dropped, one_of
 from layer_checks.kit.oracles import (
     agreeing_gradients,
+    held_to_what_it_reads,
     same_state,
+    set_eps,
     with_weights_of,
 )
 from layer_checks.kit.probes import DROPPED, Probing, Stepping, probe
@@ -127,8 +129,12 @@ def _oracle() -> TorchGPT2:
 
 
 def _pair(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, TorchGPT2]:
-    theirs = randomized(_oracle())
-    return with_weights_of(theirs, candidate, _config(dropout)), theirs
+    theirs, config = randomized(_oracle()), _config(dropout)
+    set_eps(theirs, config.layer_norm_epsilon)  # the oracle is that of another candidate, too
+    ours = with_weights_of(theirs, candidate, config)
+    with seeded(0):
+        held_to_what_it_reads(ours, theirs, _ids(1, 4))
+    return ours, theirs
 
 
 def _writing(candidate: Candidate, dropout: float = 0.0) -> tuple[Any, Tensor, int]:

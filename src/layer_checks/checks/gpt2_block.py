@@ -33,6 +33,7 @@ from layer_checks.kit.oracles import (
     future_changes_nothing,
     same_state,
     sequences,
+    set_eps,
     with_weights_of,
 )
 from layer_checks.kit.probes import DROPPED, Probing, probe
@@ -91,6 +92,7 @@ def _pair(
     candidate: Candidate, dropout: float = 0.0, eps: float | None = None
 ) -> tuple[nn.Module, TorchGPT2Block]:
     theirs = randomized(_oracle(eps or 1e-5))
+    set_eps(theirs, eps or 1e-5)  # the oracle is that of another candidate, too
     options = {} if eps is None else {"eps": eps}
     sizes = _D_MODEL, _NUM_HEADS, dropout
     return with_weights_of(theirs, candidate, *sizes, **options), theirs

@@ -22,7 +22,14 @@ from layer_checks.kit.candidates import (
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate, Layer
-from layer_checks.kit.oracles import agreeing_gradients, same_state, with_weights_of
+from layer_checks.kit.oracles import (
+    agreeing_gradients,
+    held_to_what_it_reads,
+    require_read,
+    same_state,
+    set_eps,
+    with_weights_of,
+)
 from layer_checks.kit.probes import Probing, Stepping, probe
 from transformer_layers import KeyValueCache, LlamaConfig
 
@@ -120,7 +127,10 @@ def _pair(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
     """A candidate, and an oracle whose angles have its precision."""
     config = _config(**changed)
     theirs = randomized(TorchLlama(config) if changed else _oracle())
+    set_eps(theirs, config.rms_norm_eps)  # the oracle is that of another candidate, too
     ours = with_weights_of(theirs, candidate, config)
+    if config.tie_word_embeddings:
+        require_read(ours, "tie_word_embeddings")
     with torch.no_grad(), seeded(0):
         ids = _ids(1, 4)
         found = deep_copy(ours)(ids)  # what a first call changes, the checks have to see
@@ -130,7 +140,11 @@ def _pair(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
                 theirs.turn(rotation)
                 return float((theirs(ids) - found).abs().max())
 
-            theirs.turn(min(rotations(config.d_k, config.rope_theta, [False]), key=distance))
+            published = any(name.endswith("q_proj.weight") for name in ours.state_dict())
+            layouts = (False,) if published else (False, True)  # Meta's weights turn neighbours
+            turned = rotations(config.d_k, config.rope_theta, layouts)
+            theirs.turn(min(turned, key=distance))
+            held_to_what_it_reads(ours, theirs, ids)
     return ours, theirs
 
 
@@ -176,6 +190,15 @@ llama = Layer(
     example=lambda candidate: built(candidate, _config())(_ids()),
     probe=_probe,
     leading=None,  # its inputs are tokens
+    words={
+        "embed_tokens": ("tok", "token", "wte", "emb", "embed", "embedding", "embeddings"),
+        "input_layernorm": ("attn", "attention", "input", "pre", "1"),
+        "post_attention_layernorm": ("ffn", "mlp", "ff", "post", "feedforward", "2"),
+        "gate_proj": ("gate", "w1"),
+        "up_proj": ("up", "w3"),
+        "down_proj": ("down", "w2"),
+        "lm_head": ("head", "lm", "unembed"),
+    },
 )
 
 

@@ -4,6 +4,7 @@ import copy
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
@@ -12,9 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from layer_checks.diagnosis.preparation import in_default_dtype, initialized, is_lazy, unnormed
 from layer_checks.kit.arguments import (
+    READ,
     SYNONYMS,
     CannotTakeError,
     arranged,
+    known_by_all_names,
     signature_of,
     vocabulary_of,
 )
@@ -146,6 +149,7 @@ class Adapted:
         if theirs is None or given is None or _takes_anything(theirs):
             return self.candidate(*args, **kwargs)
         usual = _usual_config(self.candidate, theirs)
+        given, read = _with_all_names(given, theirs)
         call = arranged(given, theirs, self.vocabulary, defaults=_defaults(self.ours), usual=usual)
         options = self.options | self.extras
         call.kwargs |= {
@@ -164,6 +168,9 @@ class Adapted:
         for name, value in call.unread().items():
             if not self.lenient and name not in self.implied:
                 self._set(built, name, value)
+        if read is not None and isinstance(built, nn.Module):
+            self.how["built"]["a config that has the sizes under each name"] = None
+            vars(built)[READ] = frozenset(read)
         return built
 
     def _set(self, built: Any, name: str, value: Any) -> None:
@@ -186,7 +193,7 @@ class Adapted:
             args, kwargs = self._call_arguments(called, args, kwargs, module)
             args, kwargs = self._copied(args, kwargs)
             state["versions"] = _versions(args, kwargs)
-            state["in double"] = _in_double(args, kwargs)
+            state["in double"] = _in_double(args, kwargs) or _of_double_weights(module, args)
             if self.singles is not None:
                 state["mode"] = _Watch(self)
                 state["mode"].__enter__()
@@ -386,6 +393,23 @@ def _usual_config(candidate: Candidate, theirs: inspect.Signature) -> Any:
     return classes[0]() if classes else None
 
 
+def _with_all_names(
+    given: dict[str, Any], theirs: inspect.Signature
+) -> tuple[dict[str, Any], set[str] | None]:
+    """The arguments, with the configuration of a model under every name that its sizes have.
+
+    Returns:
+        The arguments, and which of its options are read; None where there is none.
+    """
+    config = given.get("config")
+    if not is_dataclass(config):
+        return given, None
+    classes = [each.annotation for each in theirs.parameters.values()]
+    known = next((each for each in classes if is_dataclass(each)), None)
+    config, read = known_by_all_names(config, known)
+    return given | {"config": config}, read
+
+
 def _takes_anything(signature: inspect.Signature) -> bool:
     """Whether it hands on what it is given by place, beside options of its own."""
     kinds = {each.kind for each in signature.parameters.values()}
@@ -406,6 +430,18 @@ def _in_double(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     return any(
         isinstance(each, Tensor) and each.dtype == torch.float64
         for each in (*args, *kwargs.values())
+    )
+
+
+def _of_double_weights(module: nn.Module, args: tuple[Any, ...]) -> bool:
+    """Whether tokens are given to a model with weights in float64."""
+    tensors = [each for each in args if isinstance(each, Tensor)]
+    first = next(module.parameters(), None)
+    return (
+        first is not None
+        and first.dtype == torch.float64
+        and bool(tensors)
+        and not any(each.is_floating_point() for each in tensors)
     )
 
 

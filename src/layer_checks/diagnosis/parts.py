@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -43,48 +43,103 @@ def first_difference(
     if right is None:
         return ""
     places = _places(theirs, right, match)
-    if len(places) < 2:
+    if len([name for name in places if "." not in name]) < 2 and len(places) < 4:
         return ""
     ours_seen = _seen(right, {name: name for name in places}, called_with)
-    theirs_seen = _seen(theirs, places, called_with)
-    compared: dict[str, str] = {}
-    for name, ours in ours_seen.items():
-        place = places.get(name)
-        if place is None:
-            continue
-        said = name if place == name else f"{name} (your {place})"
-        if name not in theirs_seen:
-            return f"{said} is not called"
-        alike = _of_one_form(ours, theirs_seen[name])
-        wrong = _wrong_argument(right.get_submodule(name), ours, theirs_seen[name])
-        if alike and wrong:
-            return f"{said} is the first part that is called otherwise: {wrong}"
-        if not _same(_tensor(ours.output), _tensor(theirs_seen[name].output)):
-            given = "its input is the same" if alike else "its inputs have another form"
-            return f"{said} is the first part whose output differs; {given}"
-        compared[name] = said
-    rest = [name for name in _with_weights(right) if name not in compared]
+    compared = _Compared(right, places, ours_seen, _seen(theirs, places, called_with))
+    if first := compared.first_in(""):
+        return first
+    rest = [name for name in _with_weights(right) if not compared.covers(name)]
     if not rest:
         return "each part gives what it should; what is done with their outputs differs"
-    told = ", ".join(compared.values())
+    told = ", ".join(compared.said)
     return f"called and answering as they should: {told}; not compared: {', '.join(rest)}"
 
 
+@dataclass
+class _Compared:
+    """The parts of ours beside theirs.
+
+    Attributes:
+        right: The book's layer.
+        places: For each of its parts the module of theirs.
+        ours: The first call of each part of ours, in the order in which they end.
+        theirs: That of each part of theirs.
+        said: The parts that were compared, and agree.
+    """
+
+    right: nn.Module
+    places: Mapping[str, str]
+    ours: Mapping[str, _Seen]
+    theirs: Mapping[str, _Seen]
+    said: list[str] = field(default_factory=list)
+
+    def first_in(self, place: str) -> str:
+        """The first difference among the parts inside a part; empty if there is none."""
+        for name in self._parts_of(place):
+            if name not in self.theirs:
+                inside = [each for each in self.theirs if each.startswith(f"{name}.")]
+                found = self.first_in(name) if inside else f"{self._named(name)} is not called"
+            else:
+                found = self._difference_of(name)
+            if found:
+                return found
+            self.said.append(self._named(name))
+        return ""
+
+    def covers(self, name: str) -> bool:
+        """Whether a part was compared, or all that is inside it."""
+        said = {each.split(" ")[0] for each in self.said}
+        inside = [each for each in self.places if each.startswith(f"{name}.")]
+        return name in said or (bool(inside) and all(each in self.theirs for each in inside))
+
+    def _parts_of(self, place: str) -> list[str]:
+        """The parts directly inside a part that are called, in their order."""
+        inside = [name for name in self.ours if name.startswith(f"{place}." if place else "")]
+        inside = [name for name in inside if name != place]
+        return [
+            name
+            for name in inside
+            if not any(name.startswith(f"{other}.") for other in inside if other != name)
+        ]
+
+    def _difference_of(self, name: str) -> str:
+        said, ours, theirs = self._named(name), self.ours[name], self.theirs[name]
+        alike = _of_one_form(ours, theirs)
+        wrong = _wrong_argument(self.right.get_submodule(name), ours, theirs)
+        if alike and wrong:
+            return f"{said} is the first part that is called otherwise: {wrong}"
+        if _same(_tensor(ours.output), _tensor(theirs.output)):
+            return ""
+        inside = self.first_in(name) if alike else ""
+        if "; inside it, " in inside:  # which says it of a smaller part
+            return inside
+        inside = f"; inside it, {inside.removeprefix(f'{name}.')}" if inside else ""
+        given = "its input is the same" if alike else "its inputs have another form"
+        return f"{said} is the first part whose output differs; {given}{inside}"
+
+    def _named(self, name: str) -> str:
+        place = self.places[name]
+        return name if place == name else f"{name} (your {place})"
+
+
 def _places(theirs: nn.Module, right: nn.Module, match: Match | None) -> dict[str, str]:
-    """For each part of ours with weights, the module of theirs that holds these."""
+    """For each part of ours with weights, the module of theirs that holds these, and no others."""
     weights = weights_of(right)
     if match is None:
         held = {name: {known} for name, known in counterparts(theirs, weights).items()}
     else:
         held = {name: whole(each.parts) for name, each in match.sources_in(theirs).items()}
     found: dict[str, str] = {}
-    for name, part in right.named_children():
+    for name, part in right.named_modules():
         own = {f"{name}.{each}" for each, _ in part.named_parameters()}
         names = [each for each, known in held.items() if known & own]
-        if not own or not names or any(held[each] - own for each in names):
+        if not name or not own or not names or any(held[each] - own for each in names):
             continue
-        if path := _common([each.split(".")[:-1] for each in names]):
-            found[name] = ".".join(path)
+        path = ".".join(_common([each.split(".")[:-1] for each in names]))
+        inside = [each for each, _ in theirs.named_parameters() if each.startswith(f"{path}.")]
+        if path and not set(inside) - set(names):
+            found[name] = path
     return found
 
 

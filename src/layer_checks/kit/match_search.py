@@ -36,6 +36,7 @@ _MATRIX = torch.empty(0, 0)
 _PAIR = re.compile(r"^(.*\.)?(?:w|b|weight|bias|kernel)_(\w*[a-z]\w*)$", re.IGNORECASE)
 _MOST = 150  # ways that are tried where names are believed
 _FEW = 60  # where they are not, or where layouts are mixed
+_OF_MODEL = 24  # where each is a whole model, whose names are believed
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,16 @@ def matches(
     """
 
     def stages() -> Iterator[tuple[Iterator[Match], int, bool]]:
-        ways = gatherings(parameters)
-        for doubts, squares in ((False, (False, True)), (False, (None,)), (True, (False, True))):
+        ways, most = gatherings(parameters), _MOST
+        further = ((False, (None,)), (True, (False, True)))
+        if any(_block(name) for name in weights):
+            further, most = (), _OF_MODEL
+        for doubts, squares in ((False, (False, True)), *further):
             for square in squares:
                 for gathering in ways:
                     found = _ways(parameters, weights, names or {}, layer, heads, gathering)
                     likely = square is not None and not doubts
-                    yield found(square, doubts), _MOST if likely else _FEW, likely
+                    yield found(square, doubts), most if likely else _FEW, likely
 
     return Ways(stages())
 
@@ -322,7 +326,11 @@ class _Search:
         yield from self._packed_in_any_order(unit, same)
 
     def _of_its_module(self, unit: _Unit, ours: Sequence[_Unit]) -> Sequence[_Unit]:
-        """Those of the module of ours that its own speaks of; all where it speaks of none."""
+        """Those of the module of ours that its own speaks of; all where it speaks of none.
+
+        Those of a block of a model are looked for in the block of its number.
+        """
+        ours = [each for each in ours if _block(each.name) == _block(unit.name)] or ours
         spoken = {word for module in unit.name.split(".")[:-1] for word in _words(module)}
         names = {name for name, known in self.modules.items() if spoken & set(known)}
         return [each for each in ours if each.name.partition(".")[0] in names] or ours
@@ -458,8 +466,8 @@ class _Search:
         """What a unit is for, as its name says: a name of ours, or what many layers have."""
         last, words = _last(unit.name), set(_words(unit.name))
         for role, own in self.words.items():
-            of_its_kind = role.startswith("norm") == (unit.matrix is None)
-            if of_its_kind and (last == role or words & set(own)):
+            of_its_kind = ("norm" in role) == (unit.matrix is None)
+            if of_its_kind and (last in (role, *own) or words & set(own)):
                 return role
         for role, known in _ROLES.items():
             if words & known and role.startswith("norm") == (unit.matrix is None):
@@ -481,6 +489,11 @@ def _of_one_input(
         module = re.sub(r"[^./]*$", "", unit.name) if of_one_module else ""
         groups.setdefault((module, parts[unit.matrix or ""].shape[-1]), []).append(unit)
     return list(groups.values())
+
+
+def _block(name: str) -> str | None:
+    """The number of the block that a name speaks of, where the names of models have one."""
+    return next((part for part in name.split(".") if part.isdecimal()), None)
 
 
 def _size(unit: _Unit, parts: Mapping[str, Tensor]) -> int:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.evidence.gradients import compared_gradients, of_module, same_gradients
 from layer_checks.evidence.randomness import seeded
-from layer_checks.kit.arguments import CannotTakeError
+from layer_checks.kit.arguments import READ, CannotTakeError
 from layer_checks.kit.candidates import (
     as_ours,
     built,
@@ -82,11 +82,44 @@ def with_weights_of(
             raise
     del options["eps"]
     layer = load(built(candidate, *args, **options).double(), named_as_ours(oracle))
-    norm: Any = oracle
-    norm.eps = _own_eps(layer, norm, args[0])
+    with seeded(0):
+        x = 1e-3 * randn64(4, 2, args[0])
+    eps = _own_eps(layer, oracle, x)
+    set_eps(oracle, eps)
     if (found := _found_eps.get()) is not None:
-        found.append(norm.eps)
+        found.append(eps)
     return layer
+
+
+def set_eps(oracle: nn.Module, eps: float) -> None:
+    """Gives an oracle, or each norm inside it, an eps."""
+    norms: list[Any] = [each for each in oracle.modules() if hasattr(each, "eps")]
+    for norm in norms or [oracle]:
+        norm.eps = eps
+
+
+def held_to_what_it_reads(ours: nn.Module, theirs: nn.Module, ids: Tensor) -> None:
+    """Gives an oracle of a model the eps of one that reads none in its configuration.
+
+    Args:
+        ours: The model.
+        theirs: The oracle, with the same weights.
+        ids: Tokens that tell them apart.
+    """
+    read = vars(ours).get(READ)
+    if read is not None and not read & {"rms_norm_eps", "layer_norm_epsilon"}:
+        set_eps(theirs, _own_eps(deep_copy(ours).eval(), theirs, ids))
+
+
+def require_read(ours: nn.Module, option: str) -> None:
+    """Says that a model can't be asked for an option of its configuration that it doesn't read.
+
+    Raises:
+        CannotTakeError: If it does not.
+    """
+    read = vars(ours).get(READ)
+    if read is not None and option not in read:
+        raise CannotTakeError(f"it reads no {option}", option)
 
 
 def drawn_anew(oracle: nn.Module) -> nn.Module:
@@ -109,20 +142,21 @@ def noticing_own_eps() -> Iterator[list[float]]:
         _found_eps.reset(token)
 
 
-def _own_eps(layer: nn.Module, norm: Any, width: int) -> float:
-    """Which of the usual eps a norm has, by what it makes of small numbers."""
-    with seeded(0):
-        x = 1e-3 * randn64(4, 2, width)
+def _own_eps(layer: nn.Module, oracle: nn.Module, x: Tensor) -> float:
+    """Which of the usual eps the norms of a layer have, by what it makes of small numbers."""
     try:
-        deep_copy(norm)(x)
+        deep_copy(oracle)(x)
     except RuntimeError:  # batch normalization takes the second axis for the features
         x = x.flatten(0, 1)
 
     @torch.no_grad()
     def distance(eps: float) -> float:
-        ours, theirs = deep_copy((layer, norm))  # calls leave averages behind
-        theirs.eps = eps
-        return float((ours(x) - theirs(x)).abs().max().nan_to_num(nan=torch.inf))
+        ours, theirs = deep_copy((layer, oracle))  # calls leave averages behind
+        set_eps(theirs, eps)
+        found = ours(x)
+        if not isinstance(found, Tensor) or found.shape != theirs(x).shape:
+            return 0.0
+        return float((found - theirs(x)).abs().max().nan_to_num(nan=torch.inf))
 
     return min(_USUAL_EPS, key=distance)
 

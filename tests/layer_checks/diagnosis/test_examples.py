@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from layer_checks import check, wrong_version
 from layer_checks.diagnosis.running import apart
@@ -175,6 +176,63 @@ class TestParts:
             "feed_forward is the first part whose output differs; its inputs have another form"
         )
         assert check("TransformerEncoderLayer", FromTheStart).part == (
+            "norm2 is the first part that is called otherwise: its x is another one"
+        )
+
+    @pytest.mark.parametrize(
+        ("layer", "mistake", "part"),
+        [
+            (
+                "GPT2",
+                "not causal",
+                "h.0.attn is the first part whose output differs; its input is the same; inside "
+                "it, c_proj is the first part that is called otherwise: its x is another one",
+            ),
+            (
+                "GPT2",
+                "last block left out",
+                "h.1 is not called",
+            ),
+            (
+                "Llama",
+                "eps of the last norm",
+                "model.norm is the first part whose output differs; its input is the same",
+            ),
+            (
+                "Llama",
+                "second norm missing",
+                "model.layers.0 is the first part whose output differs; its input is the same; "
+                "inside it, post_attention_layernorm is not called",
+            ),
+        ],
+    )
+    def test_parts_inside_the_blocks_of_a_model(self, layer: str, mistake: str, part: str) -> None:
+        assert check(layer, wrong_version(layer, mistake).layer).part == part
+
+    def test_a_part_whose_weights_stand_in_another_place(self) -> None:
+        """Its own place has the weights of others, too."""
+
+        class Flat(TransformerEncoderLayer):
+            def __init__(self, *args: float, **kwargs: float) -> None:
+                super().__init__(*args, **kwargs)
+                self.w1 = self.feed_forward.linear1.weight
+                self.b1 = self.feed_forward.linear1.bias
+                self.w2 = self.feed_forward.linear2.weight
+                self.b2 = self.feed_forward.linear2.bias
+                del self.feed_forward
+
+            def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+                x = self.norm1(x + self.self_attention(x, x, x, mask))
+                inner = functional.gelu(functional.linear(x, self.w1, self.b1))
+                return self.norm2(x + functional.linear(inner, self.w2, self.b2))
+
+        names = {
+            "feed_forward.linear1.weight": "w1",
+            "feed_forward.linear1.bias": "b1",
+            "feed_forward.linear2.weight": "w2",
+            "feed_forward.linear2.bias": "b2",
+        }
+        assert check("TransformerEncoderLayer", Flat, names=names).part == (
             "norm2 is the first part that is called otherwise: its x is another one"
         )
 

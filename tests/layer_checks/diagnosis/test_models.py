@@ -1,0 +1,233 @@
+"""Whole models as people write them: a config and names of their own, one file, no options."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from layer_checks import check
+from layer_checks.kit.arguments import known_by_all_names
+from transformer_layers import GPT2Config, LlamaConfig
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+@dataclass
+class ModelArgs:
+    dim: int = 32
+    n_layers: int = 2
+    n_heads: int = 4
+    n_kv_heads: int = 2
+    vocab_size: int = 11
+    hidden_dim: int = 48
+    norm_eps: float = 1e-5
+    max_seq_len: int = 64
+    rope_theta: float = 10000.0
+
+
+class Norm(nn.Module):
+    def __init__(self, dim: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
+
+def turned(x: Tensor, angles: Tensor) -> Tensor:
+    """Neighbours together, as in Meta's code."""
+    cos, sin = angles.cos()[:, None], angles.sin()[:, None]
+    even, odd = x[..., ::2], x[..., 1::2]
+    return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
+
+
+class Attention(nn.Module):
+    def __init__(self, args: ModelArgs) -> None:
+        super().__init__()
+        self.heads, self.kv_heads = args.n_heads, args.n_kv_heads
+        self.size = args.dim // args.n_heads
+        self.wq = nn.Linear(args.dim, args.dim, bias=False)
+        self.wk = nn.Linear(args.dim, self.kv_heads * self.size, bias=False)
+        self.wv = nn.Linear(args.dim, self.kv_heads * self.size, bias=False)
+        self.wo = nn.Linear(args.dim, args.dim, bias=False)
+
+    def shared(self, x: Tensor) -> Tensor:
+        return x.repeat_interleave(self.heads // self.kv_heads, 2)
+
+    def forward(self, x: Tensor, angles: Tensor) -> Tensor:
+        q = turned(self.wq(x).unflatten(-1, (self.heads, self.size)), angles)
+        k = turned(self.wk(x).unflatten(-1, (self.kv_heads, self.size)), angles)
+        v = self.wv(x).unflatten(-1, (self.kv_heads, self.size))
+        q, k, v = (each.transpose(1, 2) for each in (q, self.shared(k), self.shared(v)))
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.wo(y.transpose(1, 2).flatten(2))
+
+
+class Tiled(Attention):
+    def shared(self, x: Tensor) -> Tensor:
+        return x.repeat(1, 1, self.heads // self.kv_heads, 1)
+
+
+class Gated(nn.Module):
+    def __init__(self, dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.w1 = nn.Linear(dim, hidden_dim, bias=False)
+        self.w2 = nn.Linear(hidden_dim, dim, bias=False)
+        self.w3 = nn.Linear(dim, hidden_dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w2(functional.silu(self.w1(x)) * self.w3(x))
+
+
+class Block(nn.Module):
+    def __init__(self, args: ModelArgs, attention: type[Attention]) -> None:
+        super().__init__()
+        self.attention = attention(args)
+        self.feed_forward = Gated(args.dim, args.hidden_dim)
+        self.attention_norm = Norm(args.dim, args.norm_eps)
+        self.ffn_norm = Norm(args.dim, args.norm_eps)
+
+    def forward(self, x: Tensor, angles: Tensor) -> Tensor:
+        h = x + self.attention(self.attention_norm(x), angles)
+        return h + self.feed_forward(self.ffn_norm(h))
+
+
+class Transformer(nn.Module):
+    attention = Attention
+    angles: Tensor
+
+    def __init__(self, args: ModelArgs) -> None:
+        super().__init__()
+        self.tok_embeddings = nn.Embedding(args.vocab_size, args.dim)
+        self.layers = nn.ModuleList(Block(args, self.attention) for _ in range(args.n_layers))
+        self.norm = Norm(args.dim, args.norm_eps)
+        self.output = nn.Linear(args.dim, args.vocab_size, bias=False)
+        size = args.dim // args.n_heads
+        speeds = 1.0 / (args.rope_theta ** (torch.arange(0, size, 2).float() / size))
+        table = torch.outer(torch.arange(args.max_seq_len), speeds)
+        self.register_buffer("angles", table, persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        h = self.tok_embeddings(tokens)
+        for layer in self.layers:
+            h = layer(h, self.angles[: tokens.shape[1]])
+        return self.output(self.norm(h)).float()
+
+
+class TransformerTiled(Transformer):
+    attention = Tiled
+
+
+def test_a_llama_in_metas_names_holds() -> None:
+    report = check("Llama", Transformer)
+    assert report.judged
+    assert [each.name for each in report.law if each.word == "failed"] == []
+    asked = {each.name for each in report.law if each.word == "held"}
+    assert {"values", "gradients", "as many heads", "future"} <= asked
+    assert {each.name for each in report.law if not each.asked} == {"tied head", "loss"}
+
+
+def test_a_bug_inside_one_is_found_in_its_part() -> None:
+    report = check("Llama", TransformerTiled)
+    assert report.judged
+    assert not report
+    assert report.part == (
+        "model.layers.0.self_attn (your layers.0.attention) is the first part whose output "
+        "differs; its input is the same; inside it, o_proj (your layers.0.attention.wo) is the "
+        "first part that is called otherwise: its input is another one"
+    )
+
+
+class Heads(nn.Module):
+    def __init__(self, cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.heads = cfg["n_heads"]
+        self.qkv = nn.Linear(cfg["emb_dim"], 3 * cfg["emb_dim"], bias=cfg["qkv_bias"])
+        self.proj = nn.Linear(cfg["emb_dim"], cfg["emb_dim"])
+        self.drop = nn.Dropout(cfg["drop_rate"])
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, c = x.shape
+        q, k, v = self.qkv(x).view(b, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5
+        later = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1)
+        weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+        return self.proj((self.drop(weights) @ v).transpose(1, 2).reshape(b, t, c))
+
+
+class Layer(nn.Module):
+    def __init__(self, cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(cfg["emb_dim"])
+        self.att = Heads(cfg)
+        self.norm2 = nn.LayerNorm(cfg["emb_dim"])
+        self.ff = nn.Sequential(
+            nn.Linear(cfg["emb_dim"], 4 * cfg["emb_dim"]),
+            nn.GELU(approximate="tanh"),
+            nn.Linear(4 * cfg["emb_dim"], cfg["emb_dim"]),
+        )
+        self.drop = nn.Dropout(cfg["drop_rate"])
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.drop(self.att(self.norm1(x)))
+        return x + self.drop(self.ff(self.norm2(x)))
+
+
+class GPTModel(nn.Module):
+    """With a config that is a dictionary, and an eps that is nobody's option."""
+
+    def __init__(self, cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.tok_emb = nn.Embedding(cfg["vocab_size"], cfg["emb_dim"])
+        self.pos_emb = nn.Embedding(cfg["context_length"], cfg["emb_dim"])
+        self.drop_emb = nn.Dropout(cfg["drop_rate"])
+        self.trf_blocks = nn.Sequential(*[Layer(cfg) for _ in range(cfg["n_layers"])])
+        self.final_norm = nn.LayerNorm(cfg["emb_dim"])
+        self.out_head = nn.Linear(cfg["emb_dim"], cfg["vocab_size"], bias=False)
+        self.out_head.weight = self.tok_emb.weight
+
+    def forward(self, in_idx: Tensor) -> Tensor:
+        positions = torch.arange(in_idx.shape[1], device=in_idx.device)
+        x = self.drop_emb(self.tok_emb(in_idx) + self.pos_emb(positions))
+        return self.out_head(self.final_norm(self.trf_blocks(x)))
+
+
+def test_a_gpt2_with_a_dictionary_of_sizes_holds() -> None:
+    report = check("GPT2", GPTModel)
+    assert report.judged
+    assert [each.name for each in report.law if each.word == "failed"] == []
+    assert "values" in {each.name for each in report.law if each.word == "held"}
+
+
+class TestKnownByAllNames:
+    def test_it_stays_a_config_of_its_class(self) -> None:
+        config, _ = known_by_all_names(LlamaConfig(11, 16, 10, 2, 4, 2))
+        assert isinstance(config, LlamaConfig)
+        assert (config.dim, config.n_kv_heads, config["head_size"], config.d_k) == (16, 2, 4, 4)
+
+    def test_it_says_what_was_read(self) -> None:
+        config, read = known_by_all_names(GPT2Config(11, 8, 6, 2, 3))
+        assert config.get("block_size") == 8
+        assert config.hidden_dim == 24
+        assert "n_positions" in read
+        assert not {"n_embd", "layer_norm_epsilon"} & read
+
+    def test_an_option_of_theirs_has_its_default(self) -> None:
+        @dataclass
+        class Args:
+            use_flash: bool = True
+
+        config, _ = known_by_all_names(GPT2Config(), Args)
+        assert config.use_flash
+
+    def test_what_nobody_knows_is_said(self) -> None:
+        config, _ = known_by_all_names(GPT2Config())
+        assert config.get("unheard_of", 3) == 3
+        with pytest.raises(AttributeError, match="no 'unheard_of': pass a function that takes our"):
+            _ = config.unheard_of
+        with pytest.raises(KeyError):
+            config["unheard_of"]
