@@ -8,12 +8,14 @@ but the standard library.
 import importlib.util
 import json
 import os
+import re
 import site
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-_COMPILED = "__pycache__"  # what Python and others compile, and make anew when its source changes
+# What Python and numba compile, and make anew when its source changes; first by another name.
+_COMPILED = re.compile(r"\.(?:pyc|nb[ic])(?:\.\d+|\.tmp\.\w+)?$")
 _WRITES = os.O_WRONLY | os.O_TRUNC
 _CHANGES = {"os.rename": 1, "os.remove": 0, "os.truncate": 0}  # and which argument names the file
 
@@ -58,7 +60,7 @@ def note_opened(log: str, sources: Sequence[str], ignored: Sequence[str]) -> Non
             name = relative_to(full, sources)
         if name is None or relative_to(full, apart) is not None:
             return
-        if _COMPILED in name.split("/"):
+        if _COMPILED.search(name):
             return
         if (kind, name) in seen:  # by another path; those that are seen are all absolute
             return

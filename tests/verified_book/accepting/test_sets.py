@@ -1,5 +1,6 @@
 """Sets that are written in another order by the next run, and those that IPython sorts."""
 
+import enum
 import os
 import subprocess
 import sys
@@ -8,6 +9,30 @@ import time
 import pytest
 
 from verified_book.accepting.sets import is_laid_out, moves
+
+
+class Unit(enum.Enum):
+    """Sorted by names, since members are not compared."""
+
+    M = 2
+    KG = 1
+    M1 = 3
+
+
+class Size(enum.IntEnum):
+    """Sorted by values."""
+
+    SMALL = 1
+    LARGE = 10
+    MEDIUM = 9
+
+
+class Shade(enum.StrEnum):
+    """Sorted by values that are text."""
+
+    DARK = "x"
+    LIGHT = "a"
+
 
 MOVES = [
     '{"b", "a"}',
@@ -63,6 +88,16 @@ def test_python_itself_says_which_move(text: str):
         {("b", 1), ("a", 2)},
         {"k": [{"b", "a"}, ({"c", "d"},)]},
         {"b" * 50, "a" * 50},
+        {"b", 10, 9, None, b"c"},
+        {-1.5, "a", "it's"},
+        {("a", 10), ("a", 9)},
+        {*Unit},
+        {*Size},
+        {*Shade},
+        {Unit.M, "a", None},
+        {(Unit.M, 1), (Unit.KG, 2)},
+        {"k": Unit.M, "l": [{"b", "a"}, int]},
+        {int, "a", str},
     ],
 )
 def test_what_ipython_sorts_is_known(value: object):
@@ -76,6 +111,12 @@ def test_what_ipython_sorts_is_known(value: object):
         "Own(names={'a', 'b'})",
         "array({'a', 'b'}, dtype=object)",
         "{frozenset({'a', 'b'}), frozenset({'c', 'd'})}",
+        "{'zz', 'yy', 'b'}",
+        "[1, {('b', 1), ('a', 2)}]",
+        "{'b', None}",
+        "{<Unit.M: 2>, <Unit.M1: 3>, <Unit.KG: 1>}",
+        "{<Own 2>, <Own 1>}",
+        "[<Own {'a', 'b'}>]",
         "no value",
     ],
 )

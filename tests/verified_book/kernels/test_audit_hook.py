@@ -25,7 +25,7 @@ def book(tmp_path: Path) -> Path:
     book = tmp_path / "project/book"
     names = ["a.csv", "b.txt", "sub/c.txt", "d.txt", "helper.py", "part/__init__.py", "s.db"]
     names += ["_build/x.txt", ".hidden/x.txt", ".dot", "lib/site-packages/x.py", "../outside.txt"]
-    names += ["a/dist-packages/x.csv", "__pycache__/x.nbi"]
+    names += ["a/dist-packages/x.csv", "__pycache__/x.nbi", "__pycache__/x.txt"]
     for name in names:
         path = book / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,11 @@ CASES = {
         ("r", "lib/site-packages/x.py"),
         ("r", "a/dist-packages/x.csv"),
     ],
-    "open('__pycache__/x.nbi')": [],
+    "open('__pycache__/x.nbi'); open('__pycache__/x.nbc.tmp.1f', 'w')": [],
+    "open('__pycache__/x.txt'); open('__pycache__/pyc', 'w')": [
+        ("r", "__pycache__/x.txt"),
+        ("w", "__pycache__/pyc"),
+    ],
     "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
     "open(0, closefd=False); os.listdir('.'); os.close(os.open('.', os.O_RDONLY))": [],
     "sys.audit('open', object(), 'r', 0); sys.audit('open'); open('b.txt')": [("r", "b.txt")],
