@@ -149,6 +149,7 @@ class Adapted:
         if theirs is None or given is None or _takes_anything(theirs):
             return self.candidate(*args, **kwargs)
         usual = _usual_config(self.candidate, theirs)
+        config = given.get("config")
         given, read = _with_all_names(given, theirs)
         call = arranged(given, theirs, self.vocabulary, defaults=_defaults(self.ours), usual=usual)
         options = self.options | self.extras
@@ -169,7 +170,8 @@ class Adapted:
             if not self.lenient and name not in self.implied:
                 self._set(built, name, value)
         if read is not None and isinstance(built, nn.Module):
-            self.how["built"]["a config that has the sizes under each name"] = None
+            if not all(hasattr(config, name) for name in read):
+                self.how["built"]["a config that has the sizes under each name"] = None
             vars(built)[READ] = frozenset(read)
         return built
 
