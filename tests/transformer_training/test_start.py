@@ -2,17 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from tests.transformer_training.processes import losses
 from tests.transformer_training.test_chats import write_tokenizer
@@ -28,22 +22,25 @@ SMALL = "--steps 6 --batch-size 4 --seq 8 --lr 1e-2 --warmup 0.5 --checkpoint-ev
 @pytest.fixture(params=["gpt2", "llama"])
 def published(request, text, tmp_path) -> list[str]:
     """The options that name a folder as transformers writes it, of a model and its tokenizer."""
-    folder = tmp_path / "published"
+    publish(request.param, text, tmp_path / "published")
+    options = ["--from", str(tmp_path / "published"), "--model", request.param]
+    return [*options, "--data", str(text), *SMALL.split()]
+
+
+def publish(family: str, text: Path, folder: Path, **options: Any) -> None:
+    """Writes a model of a family and a tokenizer, as transformers does."""
     torch.manual_seed(0)
-    if request.param == "gpt2":
+    folder.mkdir()
+    if family == "gpt2":
         train_tokenizer([text.read_text()], vocab_size=280).save(folder)
-        config = GPT2Config(vocab_size=280, n_positions=16, n_embd=16, n_layer=2, n_head=2)
-        GPT2LMHeadModel(config).save_pretrained(folder)
+        sizes = {"vocab_size": 280, "n_positions": 16, "n_embd": 16, "n_layer": 2, "n_head": 2}
     else:
-        folder.mkdir()
         write_tokenizer(folder)
-        size = load_tokenizer(folder).vocab_size
-        sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
-        heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
-        config = LlamaConfig(vocab_size=size + 3, **sizes, **heads, max_position_embeddings=16)
-        LlamaForCausalLM(config).save_pretrained(folder)
-    options = ["--from", str(folder), "--model", request.param, "--data", str(text)]
-    return [*options, *SMALL.split()]
+        sizes = {"vocab_size": load_tokenizer(folder).vocab_size + 3, "hidden_size": 16}
+        sizes |= {"intermediate_size": 24, "num_hidden_layers": 2, "max_position_embeddings": 16}
+        sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2}
+    config = AutoConfig.for_model(family, **sizes, **options)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
 
 
 def folder_of(options: list[str]) -> Path:
