@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from tests.transformer_training.processes import losses
 from tests.transformer_training.test_start import (
+    OF_GEMMA,
     SMALL,
     ended_and_gone_on,
     folder_of,
@@ -40,6 +41,7 @@ FAMILIES = {
     "llama": {},
     "qwen3": {"head_dim": 6},
     "phi3": NO_PADDING,
+    "gemma3_text": OF_GEMMA,
     "mixtral": {"num_local_experts": 4},
     "qwen3_moe": EXPERTS,
 }
@@ -52,8 +54,7 @@ def of_family(text, tmp_path) -> Callable[..., list[str]]:
 
     def options(family: str, **more: Any) -> list[str]:
         publish(family, text, tmp_path / "published", **FAMILIES[family], **more)
-        plan = "gpt2" if family == "gpt2" else "llama"
-        folder = ["--from", str(tmp_path / "published"), "--model", plan]
+        folder = ["--from", str(tmp_path / "published")]
         return [*folder, "--data", str(text), *SMALL.split(), *LORA, "--out", str(tmp_path / "run")]
 
     return options
