@@ -5,6 +5,7 @@ command goes on.
 """
 
 from transformer_layers import __version__ as __version__
+from transformer_training.adapters import add_adapters, load_adapters, save_adapters
 from transformer_training.chats import ChatBatch, chat_batches, chat_with_labels
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.costs import Costs, costs
@@ -26,6 +27,7 @@ __all__ = [
     "StoppedError",
     "TrainingConfig",
     "TrainingError",
+    "add_adapters",
     "chat_batches",
     "chat_with_labels",
     "costs",
@@ -33,8 +35,10 @@ __all__ = [
     "evaluate",
     "inverse_sqrt_rate",
     "learning_rate",
+    "load_adapters",
     "make_optimizer",
     "recompute_activations",
+    "save_adapters",
     "train",
     "train_step",
 ]

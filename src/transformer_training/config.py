@@ -12,8 +12,9 @@ from typing import Any, NoReturn
 
 from transformer_layers.checkpoints.checkpoint import read_config
 from transformer_layers.checkpoints.folder import CONFIG, find_folder
+from transformer_layers.checkpoints.json_file import read_json_object, shown
 from transformer_layers.checkpoints.regular_file import read_regular
-from transformer_training.plans import PLANS
+from transformer_training.plans import PLANS, plans_by_type
 from transformer_training.plans.plan import Plan
 
 PARALLEL = ("none", "ddp", "fsdp", "tp", "fsdp+tp")
@@ -163,7 +164,7 @@ class TrainingConfig:
         "--from; 0: none",
         _COUNT_OR_NONE,
     )
-    architecture: str = _option("gpt2", "the model", PLANS)
+    architecture: str = _option("", "the model; that of --from, or gpt2, if not given", PLANS)
     n_layer: int = _option(4, "blocks", _COUNT)
     n_head: int = _option(4, "heads of a block", _COUNT)
     n_kv_head: int = _option(
@@ -211,6 +212,9 @@ class TrainingConfig:
             raise TrainingError("--out must name the folder of the run")
         for each in fields(self):
             _require(each, getattr(self, each.name))
+        if not self.architecture:
+            name = self._plan_of_start().name if self.start else "gpt2"
+            object.__setattr__(self, "architecture", name)
         self._require_texts()
         self._require_fitting()
         if self.start:
@@ -220,6 +224,21 @@ class TrainingConfig:
             self.model(vocab_size=257)
         except ValueError as error:
             raise TrainingError(f"{self._blamed()}: {error}") from error
+
+    def _plan_of_start(self) -> Plan:
+        """The plan of the model to begin with, by what its `config.json` says that it is."""
+        try:
+            path = find_folder(self.start) / CONFIG
+            found = read_json_object(path).get("model_type")
+        except (ValueError, OSError) as error:
+            raise TrainingError(f"--from {self.start}: {error}") from error
+        plans = plans_by_type()
+        if not isinstance(found, str) or found not in plans:
+            raise TrainingError(
+                f"--from {self.start}: {path}: model_type is {shown(found)}, and the language "
+                f"models that can be trained are of {', '.join(plans)}"
+            )
+        return plans[found]
 
     def _require_start(self) -> None:
         """Refuses a model to begin with that is none, and options that it leaves no choice of."""
@@ -243,7 +262,9 @@ class TrainingConfig:
         try:
             sizes = read_config(self.plan.codec, find_folder(self.start) / CONFIG)
         except (ValueError, OSError) as error:
-            other = f"; --model is {self.architecture}" if "model_type" in str(error) else ""
+            other = ""
+            if "model_type" in str(error):
+                other = f"; --model is {self.architecture}, and can be left out"
             raise TrainingError(f"--from {self.start}: {error}{other}") from error
         if "dropout" in {each.name for each in fields(sizes)}:
             return replace(sizes, dropout=self.dropout)
@@ -474,7 +495,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _require(option: "Field[Any]", value: Any) -> None:
     """Refuses a number out of range, a word that is none of the choices, and what no text has."""
     flag, allowed = _flag(option.name), option.metadata["allowed"]
-    if allowed is not None and value not in allowed:
+    if allowed is not None and value != option.default and value not in allowed:
         wanted = allowed if isinstance(allowed, _Range) else f"one of {tuple(allowed)}"
         raise TrainingError(f"{flag} must be {wanted}, got {_shown(value)}")
     for text in value if isinstance(value, list | tuple) else (value,):

@@ -229,13 +229,22 @@ def _axes(config: TrainingConfig, size: int) -> tuple[int, int]:
     tensor = {"tp": size, "fsdp+tp": config.tensor_ranks}.get(config.parallel, 1)
     if size % tensor:
         raise TrainingError(f"{size} ranks cannot be cut into --tensor-ranks {tensor}")
-    queries, *keys = config.plan.shape(config.model(vocab_size=257)).heads
+    sizes = config.model(vocab_size=257)
+    queries, *keys = config.plan.shape(sizes).heads
     if queries % tensor:
         raise TrainingError(
             f"{tensor} ranks cannot share --n-head {queries} evenly; give a multiple of {tensor}"
         )
     if any(heads % tensor for heads in keys):
         raise TrainingError(f"{tensor} ranks cannot share {keys[0]} heads of keys evenly")
+    if tensor > 1:
+        with torch.device("meta"):
+            model = config.plan.model(sizes)
+        try:
+            for block in config.plan.blocks(model):
+                config.plan.share_heads(block, tensor)
+        except ValueError as error:
+            raise TrainingError(f"--parallel {config.parallel}: {error}") from error
     data = size // tensor
     if config.batch_size % data:
         raise TrainingError(

@@ -19,7 +19,13 @@ from transformer_layers.checkpoints.checkpoint import read_checkpoint
 from transformer_layers.checkpoints.folder import CONFIG
 from transformer_layers.checkpoints.json_file import read_json_object
 from transformer_training import state as states
-from transformer_training.adapters import add_adapters, digest, merged_weights
+from transformer_training.adapters import (
+    add_adapters,
+    digest,
+    merged_weights,
+    save_adapters,
+    why_not_alone,
+)
 from transformer_training.chat_rows import ChatRows, prepare_chats
 from transformer_training.config import TrainingConfig, TrainingError
 from transformer_training.estimate import estimate, require_memory
@@ -204,6 +210,8 @@ class Run:
         needs = estimate(config, self.sizes.vocab_size, self.ranks.size, device=self.ranks.device)
         epochs = config.steps * config.batch_size / self.rows
         say(f"{self.tokens.said(epochs)}; {needs}")
+        if self.adapters is not None and (why := why_not_alone(self.model)):
+            say(f"warning: {why}; {self.out / 'final'} alone will have them, added to the model")
         say(f"going on after step {self.step:,}" if self.step else "beginning")
         tokens = config.batch_size * self.tokens.per_row
         self.log = Log(self.out, self.step, config.steps, tokens)
@@ -226,8 +234,10 @@ class Run:
         if self.ranks.rank == 0:
             self._write(model, folder)
             say(f"the model is in {folder}")
-            if self.adapters is not None:
-                self.adapters.save_pretrained(self.out / "adapter")
+            if self.adapters is not None and not why_not_alone(self.model):
+                start = Path(self.config.start)
+                base = start.absolute() if start.exists() else start
+                save_adapters(self.adapters, self.out / "adapter", base)
                 say(f"its adapters alone are in {self.out / 'adapter'}")
         self.ranks.wait()
         return folder
@@ -373,7 +383,7 @@ def _weights(config: TrainingConfig) -> dict[str, Tensor]:
 
 def _adapters(config: TrainingConfig, model: Trainable) -> Any:
     try:
-        return add_adapters(config.plan, model, config.lora_rank)
+        return add_adapters(model, config.lora_rank)
     except ImportError as error:
         raise TrainingError("--lora-rank needs the package peft: pip install peft") from error
 

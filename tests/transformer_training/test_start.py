@@ -1,24 +1,20 @@
 """Runs that begin with a published model: its weights, its sizes, its tokenizer."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from tests.transformer_training.processes import losses
 from tests.transformer_training.test_chats import write_tokenizer
 from transformer_layers import load_model, load_tokenizer, train_tokenizer
 from transformer_training import TrainingError, train
 from transformer_training.config import parse
+from transformer_training.ranks import ranks_of
 from transformer_training.run import Run
 from transformer_training.tokens import prepare, rows_of_step
 
@@ -28,22 +24,25 @@ SMALL = "--steps 6 --batch-size 4 --seq 8 --lr 1e-2 --warmup 0.5 --checkpoint-ev
 @pytest.fixture(params=["gpt2", "llama"])
 def published(request, text, tmp_path) -> list[str]:
     """The options that name a folder as transformers writes it, of a model and its tokenizer."""
-    folder = tmp_path / "published"
+    publish(request.param, text, tmp_path / "published")
+    options = ["--from", str(tmp_path / "published"), "--model", request.param]
+    return [*options, "--data", str(text), *SMALL.split()]
+
+
+def publish(family: str, text: Path, folder: Path, **options: Any) -> None:
+    """Writes a model of a family and a tokenizer, as transformers does."""
     torch.manual_seed(0)
-    if request.param == "gpt2":
+    folder.mkdir()
+    if family == "gpt2":
         train_tokenizer([text.read_text()], vocab_size=280).save(folder)
-        config = GPT2Config(vocab_size=280, n_positions=16, n_embd=16, n_layer=2, n_head=2)
-        GPT2LMHeadModel(config).save_pretrained(folder)
+        sizes = {"vocab_size": 280, "n_positions": 16, "n_embd": 16, "n_layer": 2, "n_head": 2}
     else:
-        folder.mkdir()
         write_tokenizer(folder)
-        size = load_tokenizer(folder).vocab_size
-        sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
-        heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
-        config = LlamaConfig(vocab_size=size + 3, **sizes, **heads, max_position_embeddings=16)
-        LlamaForCausalLM(config).save_pretrained(folder)
-    options = ["--from", str(folder), "--model", request.param, "--data", str(text)]
-    return [*options, *SMALL.split()]
+        sizes = {"vocab_size": load_tokenizer(folder).vocab_size + 3, "hidden_size": 16}
+        sizes |= {"intermediate_size": 24, "num_hidden_layers": 2, "max_position_embeddings": 16}
+        sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2}
+    config = AutoConfig.for_model(family, **sizes, **options)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
 
 
 def folder_of(options: list[str]) -> Path:
@@ -121,6 +120,55 @@ def test_scaled_positions_reach_as_far_as_the_model(published, tmp_path):
     other = {"llama": "gpt2", "gpt2": "llama"}[entries["model_type"]]
     with pytest.raises(TrainingError, match=f"weights of another model; --model is {other}"):
         parse([*published, "--model", other, "--out", str(tmp_path / "run")])
+
+
+OF_GEMMA = {"head_dim": 6, "sliding_window": 3, "layer_types": ["sliding_attention"] * 2}
+TYPES = {"gpt2": "gpt2", "mistral": "llama", "gemma3_text": "gemma3"}
+
+
+@pytest.mark.parametrize("family", TYPES)
+def test_the_model_is_that_of_the_folder(family, text, tmp_path):
+    folder = tmp_path / "published"
+    publish(family, text, folder, **OF_GEMMA if family == "gemma3_text" else {})
+    options = ["--from", str(folder), "--data", str(text), *SMALL.split()]
+    config = parse([*options, "--out", str(tmp_path / "run")])
+    assert config.architecture == TYPES[family]
+    assert parse([*options, "--out", "x", "--model", TYPES[family]]).plan is config.plan
+    other = "gemma3" if family == "gpt2" else "gpt2"
+    said = f"the weights of another model; --model is {other}, and can be left out"
+    with pytest.raises(TrainingError, match=said):
+        parse([*options, "--out", "x", "--model", other])
+    final = train(config)
+    found = losses(tmp_path / "run")
+    assert found[-1] < found[0]
+    assert train(parse(["--config", str(tmp_path / "run" / "config.toml")])) == final
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+    theirs = AutoModelForCausalLM.from_pretrained(final)(ids).logits
+    torch.testing.assert_close(load_model(final)(ids), theirs, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("family", "said"),
+    [("qwen3", "heads of queries that are normed"), ("mixtral", "the matrices of experts")],
+)
+def test_what_ranks_cannot_share_is_said(family, said, text, tmp_path, monkeypatch):
+    publish(family, text, tmp_path / "published")
+    options = ["--from", str(tmp_path / "published"), "--data", str(text), *SMALL.split()]
+    config = parse([*options, "--out", str(tmp_path / "run"), "--parallel", "tp"])
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    said = f"--parallel tp: ranks cannot share {said}; give ddp or fsdp"
+    with pytest.raises(TrainingError, match=said), ranks_of(config):
+        pass
+
+
+@pytest.mark.parametrize("found", ["marian", "mamba", None, ["gpt2"]])
+def test_a_folder_of_no_language_model_that_can_be_trained_is_refused(found, text, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": found}))
+    said = (
+        rf"config.json: model_type is {re.escape(repr(found))}, and .* are of gpt2, llama, .*, gem"
+    )
+    with pytest.raises(TrainingError, match=said):
+        parse(["--from", str(tmp_path), "--data", str(text), "--out", "x"])
 
 
 def test_what_is_no_such_model_is_refused(text, tmp_path):

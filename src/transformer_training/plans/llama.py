@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from torch import nn
+
 from transformer_layers import Llama, LlamaConfig, MixtureOfExperts
 from transformer_layers.models.llama.checkpoint import CODEC
 from transformer_layers.models.rotary_decoder import LlamaBlock
@@ -101,6 +103,9 @@ def _sizes_of(
 def _share_heads(block: LlamaBlock, ranks: int) -> None:
     if isinstance(block.mlp, MixtureOfExperts):
         raise ValueError("ranks cannot share the matrices of experts; give ddp or fsdp")
+    if not isinstance(block.self_attn.q_norm, nn.Identity):
+        # Each rank would have the gradients of its own heads alone.
+        raise ValueError("ranks cannot share heads of queries that are normed; give ddp or fsdp")
     block.self_attn.num_heads //= ranks
     block.self_attn.num_kv_heads //= ranks
 

@@ -128,6 +128,7 @@ class Plan:
 class Trainable(nn.Module):
     """The names that a plan's model has; for annotations."""
 
+    config: Any
     loss: Callable[..., Tensor]
     generate: Callable[..., Any]
     save_pretrained: Callable[..., None]

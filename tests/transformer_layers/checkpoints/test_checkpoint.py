@@ -191,13 +191,28 @@ def test_refuses_another_config_than_the_weights_were_saved_with(tmp_path):
     assert read_checkpoint(tmp_path)[0] == CONFIG
 
 
-def test_a_dropout_that_was_changed_counts_and_is_told(tmp_path):
-    dropouts = dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), 0.25)
-    write_and_edit(tmp_path, **dropouts)
-    said = f"^{tmp_path / 'config.json'}: was changed since model.safetensors was saved, and counts"
-    with pytest.warns(UserWarning, match=said):
+@pytest.mark.parametrize(
+    ("entries", "changed", "counts"),
+    [
+        (
+            dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), 0.25),
+            {"dropout": 0.25},
+            "dropout is 0.25, not 0.1",
+        ),
+        (
+            {"layer_norm_epsilon": 1e-6},
+            {"layer_norm_epsilon": 1e-6},
+            "layer_norm_epsilon is 1e-06, not 1e-05",
+        ),
+    ],
+)
+def test_what_was_changed_on_purpose_counts_and_is_told(tmp_path, entries, changed, counts):
+    write_and_edit(tmp_path, **entries)
+    path = tmp_path / "config.json"
+    said = f"{path}: was changed since model.safetensors was saved, and counts: {counts}"
+    with pytest.warns(UserWarning, match=f"^{re.escape(said)}$"):
         config, weights = read_checkpoint(tmp_path)
-    assert config == replace(CONFIG, dropout=0.25)
+    assert config == replace(CONFIG, **changed)
     same(weights, random_weights())
 
 

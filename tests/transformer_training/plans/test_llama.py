@@ -99,12 +99,8 @@ def test_what_a_step_costs_is_derived(options):
     assert estimate(parse([*options, "--out", "-"]), 260).parameters == weights
 
 
-def test_what_a_token_leaves_is_what_autograd_keeps():
-    """All but a twentieth: the embedding's rows and what norms keep of each position."""
-    sizes = LlamaConfig(260, 64, 176, 3, 4, 2, max_position_embeddings=32)
-    torch.manual_seed(0)
-    model = Llama(sizes)
-    ids = torch.randint(260, (4, 32))
+def left_by_a_token(model: torch.nn.Module, ids: torch.Tensor) -> float:
+    """Bytes that autograd keeps for the backward pass."""
     weights = {each.untyped_storage().data_ptr() for each in model.parameters()}
     kept = {}
 
@@ -116,8 +112,15 @@ def test_what_a_token_leaves_is_what_autograd_keeps():
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         loss = model.loss(ids)
-    found = sum(size for _, size in kept.values()) / ids.numel()
     assert loss.requires_grad
+    return sum(size for _, size in kept.values()) / ids.numel()
+
+
+def test_what_a_token_leaves_is_what_autograd_keeps():
+    """All but a twentieth: the embedding's rows and what norms keep of each position."""
+    sizes = LlamaConfig(260, 64, 176, 3, 4, 2, max_position_embeddings=32)
+    torch.manual_seed(0)
+    found = left_by_a_token(Llama(sizes), torch.randint(260, (4, 32)))
     assert found == pytest.approx(activation_bytes(sizes), rel=0.05)
 
 

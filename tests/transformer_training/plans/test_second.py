@@ -88,7 +88,7 @@ def test_what_a_step_costs_is_derived(options):
 
 
 def test_what_no_plan_has_is_refused(options):
-    known = "GPT2Config, LlamaConfig, TransformerConfig, SecondConfig"
+    known = "GPT2Config, LlamaConfig, Gemma3Config, TransformerConfig, SecondConfig"
     with pytest.raises(TypeError, match=f"must be of {known}, got dict"):
         costs({}, 4)
     assert plan_of(GPT2Config()).name == "gpt2"

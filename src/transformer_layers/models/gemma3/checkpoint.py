@@ -172,6 +172,7 @@ CODEC = Codec(
     tied=tied_head,
     changeable=(
         "max_position_embeddings",
+        "rms_norm_eps",
         "rope_local_base_freq",
         "rope_scaling",
         "rope_theta",

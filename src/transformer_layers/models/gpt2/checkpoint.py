@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from transformer_layers.checkpoints.config_entries import (
 )
 from transformer_layers.checkpoints.json_file import shown
 from transformer_layers.models.gpt2.config import GPT2Config
+from transformer_layers.validation import require_probability
 
 PREFIX = "transformer."
 HEAD = "lm_head.weight"
@@ -52,7 +54,9 @@ def config_of(entries: dict[str, Any], path: Path) -> GPT2Config:
     """Takes the sizes out of a config, and refuses what :class:`GPT2` does not compute.
 
     A size, a dropout or an epsilon that is left out has the default of `transformers.GPT2Config`,
-    which is that of :class:`GPT2Config`. Keys that change no result are ignored.
+    which is that of :class:`GPT2Config`. Keys that change no result are ignored. Of three dropouts
+    that differ the one inside the residuals is taken, with a warning: :class:`GPT2` has one, and
+    in evaluation there is none.
 
     Args:
         entries: What `config.json` holds.
@@ -73,7 +77,7 @@ def config_of(entries: dict[str, Any], path: Path) -> GPT2Config:
     try:
         config = GPT2Config(
             **{name: size_entry(name, entries[name]) for name in _SIZES if name in entries},
-            dropout=_dropout(entries),
+            dropout=_dropout(entries, path),
             layer_norm_epsilon=number_entry(
                 "layer_norm_epsilon", entries.get("layer_norm_epsilon", 1e-5)
             ),
@@ -177,15 +181,19 @@ def _with_first_names(entries: dict[str, Any], path: Path) -> dict[str, Any]:
     return {_SECOND_NAMES.get(name, name): value for name, value in entries.items()}
 
 
-def _dropout(entries: dict[str, Any]) -> float:
+def _dropout(entries: dict[str, Any], path: Path) -> float:
     shares = {name: number_entry(name, entries.get(name, 0.1)) for name in _DROPOUTS}
+    for name, share in shares.items():
+        require_probability(name, share)
+    taken = shares["resid_pdrop"]  # in two of four places
     if len(set(shares.values())) != 1:
         found = ", ".join(f"{name} = {share}" for name, share in shares.items())
-        raise ValueError(
-            f"{found}, and GPT2 has one dropout for all its places; make them equal, to any value "
-            "if you will not train the model"
+        warnings.warn(
+            f"{path}: {found}, and GPT2 has one dropout for all its places: in training it is "
+            f"{taken}, that of resid_pdrop; evaluation has none",
+            stacklevel=2,
         )
-    return shares["embd_pdrop"]
+    return taken
 
 
 CODEC = Codec(
@@ -196,7 +204,7 @@ CODEC = Codec(
     renamed=without_prefix_and_masks,
     stored_as=lambda key: PREFIX + key,
     tied=lambda config: {HEAD: "wte.weight"},
-    changeable=("dropout",),
+    changeable=("dropout", "layer_norm_epsilon"),
     described=lambda config: f"GPT-2 of n_layer = {config.n_layer}",
     layout="GPT-2 stores (in, out), torch.nn.Linear (out, in)",
 )

@@ -48,6 +48,7 @@ _EXPERTS = ("num_experts", "num_experts_per_tok", "moe_intermediate_size", "deco
 _CHANGEABLE = (
     "max_position_embeddings",
     "max_window_layers",
+    "rms_norm_eps",
     "rope_scaling",
     "rope_theta",
     "sliding_window",

@@ -1,5 +1,6 @@
 """Gemma 3's text model against that of `transformers`: logits, gradients, folders, caches."""
 
+import json
 from typing import Any
 
 import pytest
@@ -153,6 +154,14 @@ def test_forms_of_settings(tmp_path):
     assert read(tmp_path, rope_parameters=nested) == former
     scaled = read(tmp_path, rope_scaling={"rope_type": "linear", "factor": 8.0})
     assert scaled.rope_scaling == LinearScaling(8.0)
+
+
+def test_an_epsilon_that_was_changed_on_purpose_counts_and_is_told(tmp_path):
+    model_of("windows alone").save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rms_norm_eps": 0.5}))
+    with pytest.warns(UserWarning, match=r"and counts: rms_norm_eps is 0\.5, not 1e-06$"):
+        assert load_model(tmp_path).config.rms_norm_eps == 0.5
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from tests.transformer_layers.checkpoints.examples import entries_of, write_json
-from transformer_layers import GPT2Config
+from transformer_layers import GPT2Config, load_model
 from transformer_layers.checkpoints import checkpoint
 from transformer_layers.models.gpt2.checkpoint import CODEC, config_text
 
@@ -120,12 +120,23 @@ def test_refuses_options_that_change_the_result(tmp_path, name, value, computed)
     refused(tmp_path, message, **{name: value})
 
 
-def test_refuses_three_dropouts(tmp_path):
-    message = (
-        "embd_pdrop = 0.1, attn_pdrop = 0.0, resid_pdrop = 0.1, and GPT2 has one dropout for all "
-        "its places; make them equal, to any value if you will not train the model"
+@pytest.mark.usefixtures("as_users_run_it")
+def test_of_three_dropouts_one_is_taken_and_evaluation_has_none(tmp_path):
+    """As `transformers` writes it for a model that was trained with three."""
+    shares = {"embd_pdrop": 0.1, "attn_pdrop": 0.0, "resid_pdrop": 0.2}
+    sizes = {"vocab_size": 11, "n_positions": 7, "n_embd": 12, "n_layer": 2, "n_head": 2}
+    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **shares)).eval()
+    theirs.save_pretrained(tmp_path)
+    said = (
+        f"{tmp_path}/config.json: embd_pdrop = 0.1, attn_pdrop = 0.0, resid_pdrop = 0.2, and GPT2 "
+        "has one dropout for all its places: in training it is 0.2, that of resid_pdrop; "
+        "evaluation has none"
     )
-    refused(tmp_path, message, attn_pdrop=0.0)
+    with pytest.warns(UserWarning, match=f"^{re.escape(said)}$"):
+        ours = load_model(tmp_path)
+    assert ours.config.dropout == 0.2
+    ids = torch.tensor([[3, 1, 4, 1, 5]])
+    torch.testing.assert_close(ours(ids), theirs(ids).logits)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +155,8 @@ def test_refuses_three_dropouts(tmp_path):
         ({"attn_pdrop": False}, "attn_pdrop must be a finite number, got False"),
         ({"layer_norm_epsilon": None}, "layer_norm_epsilon must be a finite number, got None"),
         ({"layer_norm_epsilon": 0}, "layer_norm_epsilon must be greater than 0, got 0.0"),
-        (dict.fromkeys(DROPOUTS, 2), "dropout must be between 0 and 1, got 2.0"),
+        (dict.fromkeys(DROPOUTS, 2), "embd_pdrop must be between 0 and 1, got 2.0"),
+        ({"attn_pdrop": -0.5}, "attn_pdrop must be between 0 and 1, got -0.5"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

@@ -270,6 +270,7 @@ def test_what_changes_nothing_in_evaluation_is_taken(tmp_path, family, place):
             r"max_position_embeddings is 64, not 2048, rope_scaling is YaRN.*, not None$",
         ),
         ({"use_sliding_window": True, "sliding_window": 3}, "sliding_window is 3, not None$"),
+        ({"rms_norm_eps": 0.5}, r"rms_norm_eps is 0\.5, not 1e-06$"),
     ],
 )
 def test_a_config_that_was_changed_on_purpose_counts_and_is_told(tmp_path, changed, said):
@@ -284,7 +285,7 @@ def test_a_config_that_was_changed_on_purpose_counts_and_is_told(tmp_path, chang
     ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
     theirs = AutoModelForCausalLM.from_pretrained(tmp_path)
     torch.testing.assert_close(theirs(ids).logits, model(ids))
-    path.write_text(json.dumps(entries | {"rms_norm_eps": 0.5}))
+    path.write_text(json.dumps(entries | {"num_attention_heads": 4}))
     with pytest.raises(ValueError, match=r"not the config that model\.safetensors was"):
         load_model(tmp_path)
 
