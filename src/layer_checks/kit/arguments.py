@@ -207,7 +207,7 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
             known = ours & sizes.keys()
             if known and name in others:
                 read.update(known)
-                return sizes[known.pop()]
+                return sizes[next(iter(known))]
         found = getattr(theirs, name, _OF_MODELS_WANTED.get(name, sizes.get(name, missing)))
         if found is missing or name.startswith("__"):
             raise AttributeError(
@@ -222,6 +222,9 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
         except AttributeError as error:
             raise KeyError(name) from error
 
+    def get(self: Any, name: str, default: Any = None) -> Any:
+        return getattr(self, name, default)
+
     class_ = type(config)
     also = type(
         class_.__name__,
@@ -230,10 +233,10 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
             "__getattribute__": noted,
             "__getattr__": missing,
             "__getitem__": item,
-            "get": lambda self, name, default=None: getattr(self, name, default),
+            "get": get,
         },
     )
-    found = object.__new__(also)
+    found: Any = object.__new__(also)
     vars(found).update(vars(config) | _told(config))
     read.clear()
     return found, read

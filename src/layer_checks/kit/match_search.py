@@ -101,11 +101,11 @@ def matches(
     """
 
     def stages() -> Iterator[tuple[Iterator[Match], int, bool]]:
-        ways, most = gatherings(parameters), _MOST
-        further = ((False, (None,)), (True, (False, True)))
-        if any(_block(name) for name in weights):
-            further, most = (), _OF_MODEL
-        for doubts, squares in ((False, (False, True)), *further):
+        likely_ones = ((False, (False, True)),)
+        all_of_them = (*likely_ones, (False, (None,)), (True, (False, True)))
+        of_model = any(_block(name) for name in weights)
+        ways, most = gatherings(parameters), _OF_MODEL if of_model else _MOST
+        for doubts, squares in likely_ones if of_model else all_of_them:
             for square in squares:
                 for gathering in ways:
                     found = _ways(parameters, weights, names or {}, layer, heads, gathering)
