@@ -162,7 +162,10 @@ grouped_query_attention = Layer(
     example=lambda candidate: built(candidate, 12, 6, 2)(torch.randn(2, 3, 12)),
     probe=_probe,
     synonyms={
-        "num_kv_heads": ("n_kv_heads", "num_key_value_heads", "n_kv_head"),
+        "num_kv_heads": (
+            *("n_kv_heads", "num_key_value_heads", "n_kv_head", "num_kv_groups"),
+            *("n_kv_groups", "n_query_groups", "kv_heads"),
+        ),
         "d_k": ("head_dim",),
         "window": ("sliding_window", "window_size"),
     },
@@ -182,6 +185,7 @@ def output_shape(candidate: Candidate) -> Evidence:
 def as_many_heads(candidate: Candidate) -> Evidence:
     theirs = TorchGroupedQueryAttention(12, 3, 3, 4)
     ours = with_weights_of(theirs, candidate, 12, 3, 3)
+    theirs = _as_it_turns(candidate, ours, theirs)
     x = sequences(12, seq=5)
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
@@ -219,6 +223,7 @@ def gradients(candidate: Candidate) -> Evidence:
 def one_head_of_keys(candidate: Candidate) -> Evidence:
     theirs = TorchGroupedQueryAttention(12, 3, 1, 4)
     ours = with_weights_of(theirs, candidate, 12, 3, 1)
+    theirs = _as_it_turns(candidate, ours, theirs)
     x = sequences(12, seq=5)
     return equivalent(ours(x), theirs(x), atol=1e-12)
 
@@ -318,21 +323,24 @@ def _stepping(candidate: Candidate, seq: int) -> Stepping:
 
 
 def _wide(candidate: Candidate, d_model: int) -> Case:
-    inputs = (sequences(d_model),)
-    theirs = TorchGroupedQueryAttention(d_model, 2, 1, 4)
+    inputs, std = (sequences(d_model),), d_model**-0.5  # scores of size 1: no weight is all
+    theirs = TorchGroupedQueryAttention(d_model, 2, 1, 4, std=std)
     try:
         ours = with_weights_of(theirs, candidate, d_model, 2, 1, d_k=4)
     except CannotTakeError as error:
         if error.argument != "d_k":
             raise
-        theirs = TorchGroupedQueryAttention(d_model, 2, 1, d_model // 2)
+        theirs = TorchGroupedQueryAttention(d_model, 2, 1, d_model // 2, std=std)
         ours = with_weights_of(theirs, candidate, d_model, 2, 1)
     return ours, _as_it_turns(candidate, ours, theirs), inputs
 
 
 def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor]]:
-    theirs = TorchGroupedQueryAttention(1, 1, 1, 1)
-    return with_weights_of(theirs, candidate, 1, 1, 1), theirs, (sequences(1),)
+    _, other = _pair(candidate)
+    d_k = 1 if other.positions is None else 2  # an angle is one of two features
+    theirs = TorchGroupedQueryAttention(d_k, 1, 1, d_k)
+    ours = with_weights_of(theirs, candidate, d_k, 1, 1)
+    return ours, _as_it_turns(candidate, ours, theirs), (sequences(d_k),)
 
 
 probe(

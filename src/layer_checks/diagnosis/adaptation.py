@@ -39,6 +39,20 @@ MASKS: Mapping[str, str] = {
     "padding": "the mask is one of padding, for each key: True blocks",
     "kept": "the mask is one of padding, for each key: 1 keeps",
 }
+# Under which names others are given cosines, sines, both as complex numbers, and both in a pair.
+_COS = frozenset("cos freqs_cos cos_cached cosine cosines".split())
+_SIN = frozenset("sin freqs_sin sin_cached sine sines".split())
+_COMPLEX = frozenset("freqs_cis freqs_complex cis".split())
+_BOTH = frozenset("position_embeddings cos_sin rope_cache rotary_pos_emb".split())
+# The attribute of a module that tells with which of the book's sizes it was built.
+_SIZES = "_sizes_of_the_book"
+# How the angles of rotary positions stand in such tables: the words for it.
+TABLES: Mapping[str, str] = {
+    "pairs": "tables of angles of each pair of features",
+    "halves": "tables of angles of each feature, the halves alike",
+    "neighbours": "tables of angles of each feature, neighbours alike",
+    "batch": "tables of angles of each feature, the halves alike, with an axis for the batch",
+}
 
 
 class Adapted:
@@ -56,6 +70,7 @@ class Adapted:
         clones: Whether it is given copies of its inputs.
         lenient: Whether it is built without the arguments that it does not take.
         mask: How masks are handed over, a key of `MASKS`; None for as they are.
+        tables: How angles are handed over where a call takes them, a key of `TABLES`.
         edits: Whether it changed an input.
         singles: Whether it computed a float32 where no input was one; None where that is not
             watched.
@@ -79,6 +94,7 @@ class Adapted:
         self.remarks: dict[str, None] = {}
         self.clones = self.edits = self.lenient = False
         self.mask: str | None = None
+        self.tables: str | None = None
         self.singles: bool | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -149,7 +165,7 @@ class Adapted:
         if theirs is None or given is None or _takes_anything(theirs):
             return self.candidate(*args, **kwargs)
         usual = _usual_config(self.candidate, theirs)
-        config = given.get("config")
+        sizes, config = given, given.get("config")
         given, read = _with_all_names(given, theirs)
         call = arranged(given, theirs, self.vocabulary, defaults=_defaults(self.ours), usual=usual)
         options = self.options | self.extras
@@ -169,6 +185,8 @@ class Adapted:
         for name, value in call.unread().items():
             if not self.lenient and name not in self.implied:
                 self._set(built, name, value)
+        if isinstance(built, nn.Module) and takes_tables(built):
+            vars(built)[_SIZES] = sizes
         if read is not None and isinstance(built, nn.Module):
             if not all(hasattr(config, name) for name in read):
                 self.how["built"]["a config that has the sizes under each name"] = None
@@ -230,6 +248,7 @@ class Adapted:
             elif name in given and given[name] is None:
                 del given[name]
         self._give_causal_mask(given, theirs, module)
+        self._give_tables(given, theirs, module)
         call = arranged(
             given, theirs, self.vocabulary, by_name_alone=self.by_name_alone, calls=True
         )
@@ -256,6 +275,28 @@ class Adapted:
             mask = torch.zeros(1, 1, length, length, dtype=x.dtype, device=x.device)
             given["mask"] = mask.masked_fill(blocked, -torch.inf)
             self.remarks["it is given a causal mask of 0 and -inf, as its model gives one"] = None
+
+    def _give_tables(
+        self, given: dict[str, Any], theirs: inspect.Signature, module: nn.Module | None
+    ) -> None:
+        """Gives a part of a model the angles of rotary positions, as its model computes them."""
+        x = next(iter(given.values()), None)
+        sizes = vars(module).get(_SIZES) if module is not None else None
+        if self.tables is None or sizes is None or not isinstance(x, Tensor) or x.ndim < 2:
+            return
+        d_k = sizes.get("d_k") or sizes["d_model"] // sizes["num_heads"]
+        frequencies = 10_000.0 ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+        angles = torch.outer(torch.arange(x.shape[-2], dtype=torch.float64), frequencies)
+        if self.tables in ("halves", "batch"):
+            angles = torch.cat([angles, angles], dim=-1)
+        elif self.tables == "neighbours":
+            angles = angles.repeat_interleave(2, dim=-1)
+        angles = angles.to(x.device)[None] if self.tables == "batch" else angles.to(x.device)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        tables = ((_COS, cos), (_SIN, sin), (_BOTH, (cos, sin)))
+        for names, table in (*tables, (_COMPLEX, torch.polar(torch.ones_like(angles), angles))):
+            given.update(dict.fromkeys(names & theirs.parameters.keys(), table))
+        self.remarks[f"it is given {TABLES[self.tables]}, as its model gives them"] = None
 
     def _copied(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -480,3 +521,10 @@ def _as_meant(mask: Tensor, meaning: str, query: Any, key: Any, module: nn.Modul
 def is_compiled(candidate: object) -> bool:
     """Whether it is what `torch.compile` returns for a module."""
     return isinstance(getattr(candidate, "_orig_mod", None), nn.Module)
+
+
+def takes_tables(module: object) -> bool:
+    """Whether a call of a module takes the angles of rotary positions."""
+    called = signature_of(getattr(module, "forward", None) or (lambda: None))
+    known = _COS | _SIN | _COMPLEX | _BOTH
+    return called is not None and bool(known & called.parameters.keys())

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from layer_checks.diagnosis.adaptation import MASKS, Adapted
+from layer_checks.diagnosis.adaptation import MASKS, TABLES, Adapted, takes_tables
 from layer_checks.diagnosis.calls import adapter_lines, has_adapter, is_the_layer, without_first
 from layer_checks.diagnosis.examples import of_report, of_values
 from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
@@ -381,6 +381,28 @@ class _Diagnosis:
 
         None if it cannot be built or called in any form.
         """
+        if not takes_tables(self.candidate):
+            return self._fitted_to_masks(adapted)
+        first: str | None = None
+        for tables in TABLES:
+            adapted.forget()
+            adapted.tables, self.judged = tables, True
+            form = self._fitted_to_masks(adapted)
+            if form is None:
+                continue
+            result = self._result(self.trial, replace(form, in_single=True), self.seed + 1)
+            if result.held:
+                return form
+            if not _RAISED.match(result.text):
+                first = first or tables
+        if first is None:
+            return None
+        adapted.forget()
+        adapted.tables, self.judged = first, True
+        return self._fitted_to_masks(adapted)
+
+    def _fitted_to_masks(self, adapted: Adapted) -> _Form | None:
+        """The same, where angles are handed over in one way."""
         if self._problem(_Form(adapted)) is not None and not self._can_be_called(adapted):
             return None
         form = _Form(adapted)
