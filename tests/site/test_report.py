@@ -13,7 +13,7 @@ BUDGETS = {
     "first page": (160, 21, 15),
     "a lesson": (200, 25, 40),
     "its proofs": (220, 25, 70),
-    "all claims": (210, 20, 80),
+    "all claims": (245, 20, 80),
     "API": (105, 16, 15),
 }
 
