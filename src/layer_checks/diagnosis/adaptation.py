@@ -13,16 +13,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from layer_checks.diagnosis.preparation import in_default_dtype, initialized, is_lazy, unnormed
 from layer_checks.kit.arguments import (
-    READ,
     SYNONYMS,
     CannotTakeError,
     arranged,
-    known_by_all_names,
     signature_of,
     vocabulary_of,
 )
 from layer_checks.kit.definitions import Candidate, Layer
 from layer_checks.kit.matching import heads_of
+from layer_checks.kit.model_configs import READ, known_by_all_names
 
 # Of what the axes of a mask are: the inputs of the queries, and of the keys, the first there is.
 MASKED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.evidence.gradients import compared_gradients, of_module, same_gradients
 from layer_checks.evidence.randomness import seeded
-from layer_checks.kit.arguments import READ, CannotTakeError
+from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import (
     as_ours,
     built,
@@ -28,6 +28,7 @@ from layer_checks.kit.candidates import (
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate
+from layer_checks.kit.model_configs import READ
 from layer_checks.kit.weight_maps import to_ours, to_theirs
 
 _found_eps: ContextVar[list[float] | None] = ContextVar("found_eps", default=None)

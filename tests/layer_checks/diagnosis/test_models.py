@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from layer_checks import check
-from layer_checks.kit.arguments import known_by_all_names
+from layer_checks.kit.model_configs import known_by_all_names
 from transformer_layers import GPT2Config, LlamaConfig
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
