@@ -224,7 +224,10 @@ def evaluation(candidate: Candidate) -> Evidence:
     return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
 
-@causal_self_attention.check("In training a share of the result is 0, each element by itself.")
+# Where something is dropped is the contract's: others leave out the one or the other.
+@causal_self_attention.check(
+    "In training a share of the result is 0, each element by itself.", kind="contract"
+)
 def dropped_result(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate, dropout=0.25)
     dropped = ours(sequences(_D_MODEL, batch=50, seq=4)) == 0
@@ -232,7 +235,7 @@ def dropped_result(candidate: Candidate) -> Evidence:
     return equivalent(dropped.double().mean(), 0.25, atol=0.05)  # six standard deviations
 
 
-@causal_self_attention.check("In training weights are dropped too.")
+@causal_self_attention.check("In training weights are dropped too.", kind="contract")
 def dropped_weights(candidate: Candidate) -> Evidence:
     # What survives the dropout of the result is divided by 0.75, and twice alike only if the
     # weights were not dropped.
@@ -260,7 +263,8 @@ def one_sequence(candidate: Candidate) -> Evidence:
 
 @causal_self_attention.check(
     "At a single position each head is dropped, and each element of the result: once, with "
-    "probability 0.25, and divided by 0.75 where it is not."
+    "probability 0.25, and divided by 0.75 where it is not.",
+    kind="contract",
 )
 def dropped_once(candidate: Candidate) -> Evidence:
     theirs = TorchCausalSelfAttention(6, 2)

@@ -395,7 +395,8 @@ def evaluation(decoder: _Decoder) -> Evidence:
         transformer_decoder_layer: "In training with dropout 1 the output is that of the norms "
         "alone.",
         pre_norm_transformer_decoder_layer: "In training with dropout 1 the output is x.",
-    }
+    },
+    kind="contract",
 )
 def all_dropped(decoder: _Decoder) -> Evidence:
     ours, theirs = decoder.pair(dropout=1.0)
@@ -431,7 +432,8 @@ def one_sequence(decoder: _Decoder) -> Evidence:
 
 @both.check(
     "In training what each of the three sub-layers gives is dropped once: with probability 0.25, "
-    "and divided by 0.75 where it is not. Nothing else is."
+    "and divided by 0.75 where it is not. Nothing else is.",
+    kind="contract",
 )
 def dropped_sub_layers(decoder: _Decoder) -> Evidence:
     x, memory = _inputs(batch=50, seq=2)
@@ -452,7 +454,8 @@ def dropped_sub_layers(decoder: _Decoder) -> Evidence:
 
 @both.check(
     "With one position in x and one in the memory, each head of both attentions is dropped with "
-    "probability 0.25, and divided by 0.75 where it is not, before the sub-layer's result is."
+    "probability 0.25, and divided by 0.75 where it is not, before the sub-layer's result is.",
+    kind="contract",
 )
 def dropped_heads(decoder: _Decoder) -> Evidence:
     x, memory = _inputs(batch=100, seq=1, memory_seq=1)

@@ -205,7 +205,8 @@ def evaluation(encoder: _Encoder) -> Evidence:
         transformer_encoder_layer: "In training with dropout 1 the output is that of the norms "
         "alone.",
         pre_norm_transformer_encoder_layer: "In training with dropout 1 the output is the input.",
-    }
+    },
+    kind="contract",
 )
 def all_dropped(encoder: _Encoder) -> Evidence:
     ours, theirs = encoder.pair(dropout=1.0)
@@ -223,7 +224,8 @@ def one_sequence(encoder: _Encoder) -> Evidence:
 
 @both.check(
     "In training what each sub-layer gives is dropped once: with probability 0.25, and divided by "
-    "0.75 where it is not. Nothing else is."
+    "0.75 where it is not. Nothing else is.",
+    kind="contract",
 )
 def dropped_sub_layers(encoder: _Encoder) -> Evidence:
     x = randn64(50, 2, _D_MODEL)

@@ -462,7 +462,9 @@ def evaluation(candidate: Candidate) -> Evidence:
     return equivalent(ours.eval()(ids), theirs(ids), atol=1e-12)
 
 
-@gpt2.check("In training with dropout 1 the logits come from the last norm's bias alone.")
+@gpt2.check(
+    "In training with dropout 1 the logits come from the last norm's bias alone.", kind="contract"
+)
 def all_dropped(candidate: Candidate) -> Evidence:
     # Zeros pass through the residuals; the last norm makes its bias of them.
     ours, theirs = _pair(candidate, dropout=1.0)
@@ -509,7 +511,9 @@ def blocks_differ(candidate: Candidate) -> Evidence:
     return holds(True, f"{len(matrices)} matrices differ between h.0 and h.1")
 
 
-@gpt2.check("In training the sum of the embeddings is dropped once, and divided by 1 - p.")
+@gpt2.check(
+    "In training the sum of the embeddings is dropped once, and divided by 1 - p.", kind="contract"
+)
 def dropped_embeddings(candidate: Candidate) -> Evidence:
     theirs = randomized(_oracle())
     with torch.no_grad():  # the blocks give zeros

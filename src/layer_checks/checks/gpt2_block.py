@@ -197,7 +197,9 @@ def evaluation(candidate: Candidate) -> Evidence:
     return equivalent(ours.eval()(x), theirs(x), atol=1e-12)
 
 
-@gpt2_block.check("In training with dropout 1 the output is the input, the residual.")
+@gpt2_block.check(
+    "In training with dropout 1 the output is the input, the residual.", kind="contract"
+)
 def all_dropped(candidate: Candidate) -> Evidence:
     ours, _ = _pair(candidate, dropout=1.0)
     x = sequences(_D_MODEL)
@@ -213,7 +215,8 @@ def one_sequence(candidate: Candidate) -> Evidence:
 
 @gpt2_block.check(
     "In training what each sub-layer gives is dropped once: with probability 0.25, and divided by "
-    "0.75 where it is not. Nothing else is."
+    "0.75 where it is not. Nothing else is.",
+    kind="contract",
 )
 def dropped_sub_layers(candidate: Candidate) -> Evidence:
     x = sequences(6, batch=50, seq=2)

@@ -1,13 +1,24 @@
 """The checks of the masks, written out for each query and key."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.kit.arguments import taken_by
 from layer_checks.kit.candidates import randn64, same
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Form, Layer
 from layer_checks.kit.probes import Probing, probe
+
+_AXES = 2  # of a mask: queries and keys
+# What others call the number of keys.
+_KEYS = frozenset(
+    "kv_len k_len key_len kv_seq kv_seq_len key_length kv_length src_len klen total_len".split()
+)
+_BLOCKED = -1e4  # what is added to scores that are not to count, or less
 
 
 def _expected_causal(seq: int, past: int) -> Tensor:
@@ -19,12 +30,29 @@ def _boolean(mask: Tensor) -> Evidence:
     return same(mask.dtype, torch.bool)
 
 
+def _allowed(mask: Tensor) -> Tensor:
+    """A boolean mask in the place of one of 0 and -inf, or very negative numbers."""
+    added = mask.is_floating_point() and bool(((mask == 0) | (mask <= _BLOCKED)).all())
+    return mask == 0 if added else mask
+
+
+def _as_rule(mask: Tensor) -> Tensor:
+    """Which key each query may attend to, also where 0 and -inf are added, or more axes are there.
+
+    Dtype and axes are the contract's.
+    """
+    mask = _allowed(mask)
+    while mask.ndim > _AXES and mask.shape[0] == 1:
+        mask = mask[0]
+    return mask
+
+
 def _causal_probe(candidate: Candidate) -> list[Tensor]:
     return [candidate(4), candidate(3, past=2)]
 
 
 def _causal_values(candidate: Candidate, seq: int, past: int) -> Evidence:
-    return equivalent(candidate(seq, past=past), _expected_causal(seq, past))
+    return equivalent(_as_rule(candidate(seq, past=past)), _expected_causal(seq, past))
 
 
 causal_mask = Layer(
@@ -57,6 +85,11 @@ def boolean(candidate: Candidate) -> Evidence:
     return _boolean(candidate(4))
 
 
+@causal_mask.check("The mask has two axes, that of queries and that of keys.", kind="contract")
+def axes(candidate: Candidate) -> Evidence:
+    return same(candidate(4).ndim, _AXES)
+
+
 @causal_mask.check("Query i may attend to key j where j <= i.")
 def values(candidate: Candidate) -> Evidence:
     return _causal_values(candidate, 5, 0)
@@ -69,7 +102,7 @@ def values_with_a_past(candidate: Candidate) -> Evidence:
 
 @causal_mask.check("A single query after a past sees all keys.")
 def one_after_a_past(candidate: Candidate) -> Evidence:
-    return equivalent(candidate(1, past=4), torch.ones(1, 5, dtype=torch.bool))
+    return equivalent(_as_rule(candidate(1, past=4)), torch.ones(1, 5, dtype=torch.bool))
 
 
 @causal_mask.check("In torch's attention, changing value 3 of 5 moves the outputs 3 and 4 alone.")
@@ -77,7 +110,7 @@ def no_leak(candidate: Candidate) -> Evidence:
     query, key, value = (randn64(5, 3) for _ in range(3))
     changed = value.clone()
     changed[3] = randn64(3)
-    mask = candidate(5)
+    mask = _as_rule(candidate(5))
     before = functional.scaled_dot_product_attention(query, key, value, mask)
     after = functional.scaled_dot_product_attention(query, key, changed, mask)
     moved = (before != after).any(dim=-1)
@@ -91,7 +124,8 @@ def _expected_window(seq: int, window: int, past: int = 0) -> Tensor:
 
 
 def _window_values(candidate: Candidate, seq: int, window: int, past: int) -> Evidence:
-    return equivalent(candidate(seq, window, past=past), _expected_window(seq, window, past))
+    mask = _as_rule(candidate(seq, window, past=past))
+    return equivalent(mask, _expected_window(seq, window, past))
 
 
 sliding_window_mask = Layer(
@@ -120,6 +154,13 @@ def window_boolean(candidate: Candidate) -> Evidence:
 
 
 @sliding_window_mask.check(
+    "The mask has two axes, that of queries and that of keys.", name="axes", kind="contract"
+)
+def window_axes(candidate: Candidate) -> Evidence:
+    return same(candidate(4, 2).ndim, _AXES)
+
+
+@sliding_window_mask.check(
     "Query i may attend to key j where i - window < j <= i: to `window` keys, itself among them.",
     name="values",
 )
@@ -134,16 +175,24 @@ def window_with_a_past(candidate: Candidate) -> Evidence:
 
 @sliding_window_mask.check("With a window of 1 each position sees itself alone.")
 def window_of_one(candidate: Candidate) -> Evidence:
-    return equivalent(candidate(4, 1), torch.eye(4, dtype=torch.bool))
+    return equivalent(_as_rule(candidate(4, 1)), torch.eye(4, dtype=torch.bool))
 
 
 def _lengths() -> Tensor:
     return torch.tensor([3, 5, 1, 0])
 
 
+def _of_sequences(mask: Tensor) -> Tensor:
+    """The mask as (batch, 1, seq), also where it lacks the middle axis, or has one for heads."""
+    mask = _allowed(mask)
+    if mask.ndim == _AXES:
+        return mask[:, None]
+    return mask.squeeze(1) if mask.ndim > _AXES + 1 and mask.shape[1] == 1 else mask
+
+
 def _padding_values(candidate: Candidate, seq: int) -> Evidence:
     expected = [[[key < length for key in range(seq)]] for length in _lengths().tolist()]
-    return equivalent(candidate(_lengths(), seq), torch.tensor(expected))
+    return equivalent(_of_sequences(candidate(_lengths(), seq)), torch.tensor(expected))
 
 
 padding_mask = Layer(
@@ -188,7 +237,8 @@ def values_all_shorter(candidate: Candidate) -> Evidence:
 def small_integers(candidate: Candidate) -> Evidence:
     for dtype, seq in ((torch.int8, 200), (torch.uint8, 300), (torch.int32, 5)):
         lengths = torch.tensor([3, 5, 0])
-        evidence = equivalent(candidate(lengths.to(dtype), seq), _expected_padding(lengths, seq))
+        mask = _of_sequences(candidate(lengths.to(dtype), seq))
+        evidence = equivalent(mask, _expected_padding(lengths, seq))
     return evidence
 
 
@@ -198,7 +248,7 @@ def padding_ignored(candidate: Candidate) -> Evidence:
     query, key, value = randn64(2, 4, 6), randn64(2, 5, 6), randn64(2, 5, 6)
     padded = value.clone()
     padded[0, 3:] = 100.0
-    mask = candidate(lengths, 5)
+    mask = _of_sequences(candidate(lengths, 5))
     return equivalent(
         functional.scaled_dot_product_attention(query, key, padded, mask),
         functional.scaled_dot_product_attention(query, key, value, mask),
@@ -219,14 +269,31 @@ def _expected_padding(lengths: Tensor, seq: int) -> Tensor:
     return torch.arange(seq) < lengths[:, None, None]
 
 
+def _ruled(candidate: Candidate, rule: Callable[[Tensor], Tensor] = _as_rule) -> Candidate:
+    """A candidate whose mask is held against the rule."""
+    return lambda *args, **kwargs: rule(candidate(*args, **kwargs))
+
+
+def _by_numbers(function: Candidate, seq: int, past: int = 0) -> Any:
+    return function(seq, past + seq)
+
+
+def _forms(candidate: Candidate) -> Iterator[Form]:
+    """Those of a function of two numbers, of queries and of keys."""
+    taken = list(taken_by(candidate))
+    if len(taken) > 1 and taken[1] in _KEYS:
+        yield Form("it is given the numbers of queries and of keys", _by_numbers, contract=True)
+
+
+causal_mask.forms = _forms
 probe(
     causal_mask,
     Probing(
-        pair=lambda candidate: (candidate, _expected_causal),
+        pair=lambda candidate: (_ruled(candidate), _expected_causal),
         inputs=lambda batch, seq: (seq, batch),
         defaults={"past": 0},
         bare=lambda: (4,),
-        large=lambda candidate, seq: [(candidate, _expected_long, (seq, 7))],
+        large=lambda candidate, seq: [(_ruled(candidate), _expected_long, (seq, 7))],
         makes=lambda candidate: (candidate, (4,)),
         scales=(),
         half=False,
@@ -236,11 +303,11 @@ probe(
 probe(
     sliding_window_mask,
     Probing(
-        pair=lambda candidate: (candidate, _expected_window),
+        pair=lambda candidate: (_ruled(candidate), _expected_window),
         inputs=lambda batch, seq: (seq, batch),
         defaults={"past": 0},
         bare=lambda: (4, 2),
-        large=lambda candidate, seq: [(candidate, _expected_long_window, (seq, 65, 7))],
+        large=lambda candidate, seq: [(_ruled(candidate), _expected_long_window, (seq, 65, 7))],
         makes=lambda candidate: (candidate, (4, 2)),
         scales=(),
         half=False,
@@ -250,10 +317,14 @@ probe(
 probe(
     padding_mask,
     Probing(
-        pair=lambda candidate: (candidate, _expected_padding),
+        pair=lambda candidate: (_ruled(candidate, _of_sequences), _expected_padding),
         inputs=lambda batch, seq: (torch.randint(seq + 1, (batch,)), seq),
         large=lambda candidate, seq: [
-            (candidate, _expected_padding, (torch.tensor([seq - 20, seq, 0, 64]), seq))
+            (
+                _ruled(candidate, _of_sequences),
+                _expected_padding,
+                (torch.tensor([seq - 20, seq, 0, 64]), seq),
+            )
         ],
         makes=lambda candidate: (candidate, (_lengths(), 5)),
         scales=(),

@@ -9,8 +9,10 @@ from torch.nn import functional
 
 import transformer_layers
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
+from layer_checks.kit.arguments import SYNONYMS
 from layer_checks.kit.candidates import (
     built,
+    default_of,
     has_parameters,
     outputs_and_gradients,
     randn64,
@@ -83,7 +85,16 @@ def unpacked(weights: Weights) -> dict[str, Tensor]:
 
 def _pair(candidate: Candidate, **options: Any) -> tuple[nn.Module, TorchAttention]:
     theirs = TorchAttention(_D_MODEL, _NUM_HEADS, **options)
-    return with_weights_of(theirs, candidate, _D_MODEL, _NUM_HEADS, **options), theirs
+    return _with_weights_of(theirs, candidate, _D_MODEL, _NUM_HEADS, **options), theirs
+
+
+def _with_weights_of(
+    theirs: TorchAttention, candidate: Candidate, *sizes: int, **options: Any
+) -> nn.Module:
+    """The candidate, which drops nothing where it is not asked to, whatever its default is."""
+    if default_of(candidate, {"dropout", *SYNONYMS["dropout"]}):
+        options = {"dropout": 0.0} | options
+    return with_weights_of(theirs, candidate, *sizes, **options)
 
 
 def _inputs(batch: int = 2, q_seq: int = 4, kv_seq: int = 7) -> tuple[Tensor, Tensor, Tensor]:
@@ -252,7 +263,7 @@ def large_scores(candidate: Candidate) -> Evidence:
         query, key, _ = theirs.attention.in_proj_weight.chunk(3)
         key.copy_(-query)
         theirs.attention.in_proj_bias.zero_()
-    ours = with_weights_of(theirs, candidate, _D_MODEL, _NUM_HEADS)
+    ours = _with_weights_of(theirs, candidate, _D_MODEL, _NUM_HEADS)
     x = 1000 * _inputs()[0]
     itself = torch.eye(4, dtype=torch.bool)
     return equivalent(ours(x, x, x, itself), theirs(x, x, x, itself), rtol=1e-9)
@@ -295,7 +306,7 @@ def evaluation(candidate: Candidate) -> Evidence:
     return equivalent(ours.eval()(*inputs), theirs.eval()(*inputs), atol=1e-12)
 
 
-@multi_head_attention.check("In training weights are dropped.")
+@multi_head_attention.check("In training weights are dropped.", kind="contract")
 def training(candidate: Candidate) -> Evidence:
     # Without any weight, what is left is the last bias: it is not the result that is dropped.
     ours, theirs = _pair(candidate, dropout=1.0)
@@ -328,7 +339,8 @@ def default_dropout(candidate: Candidate) -> Evidence:
 
 @multi_head_attention.check(
     "With two keys that are equal, each weight of each head is dropped by itself: with probability "
-    "0.25, or divided by 0.75. Nothing else is."
+    "0.25, or divided by 0.75. Nothing else is.",
+    kind="contract",
 )
 def dropped_heads(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, dropout=0.25)
@@ -374,7 +386,7 @@ def _dropping(candidate: Candidate) -> tuple[nn.Module, tuple[Tensor, ...]]:
 def _narrow(candidate: Candidate) -> tuple[nn.Module, nn.Module, tuple[Tensor, ...]]:
     theirs = TorchAttention(1, 1)
     query, key, value = (x[..., :1] for x in _inputs())
-    return with_weights_of(theirs, candidate, 1, 1), theirs, (query, key, value)
+    return _with_weights_of(theirs, candidate, 1, 1), theirs, (query, key, value)
 
 
 probe(

@@ -1,16 +1,27 @@
 """The checks of `sinusoidal_positions`, against Python's own sine and cosine."""
 
+import inspect
 import math
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from layer_checks.evidence.evidence import Evidence, equivalent
+from layer_checks.kit.arguments import Arranged, CannotTakeError, arranged, signature_of
 from layer_checks.kit.candidates import same
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Form, Layer
 from layer_checks.kit.probes import Probing, probe
 
 _ATOL = 6e-7  # ten roundings of 1 in float32
+
+# By how much an angle in float32 is off, for each position before it.
+_ROUNDING = 2 * torch.finfo(torch.float32).eps
+# What others call the number of rows of their table.
+_LENGTHS = frozenset(
+    "max_len max_length max_seq_len seq_len length n_positions num_positions".split()
+)
 
 
 def _expected_of(seq: int, d_model: int) -> Tensor:
@@ -25,12 +36,45 @@ def _expected(positions: range, d_model: int) -> Tensor:
     return torch.tensor([[entry(pos, column) for column in range(d_model)] for pos in positions])
 
 
+def _by_module(rows_first: bool) -> Callable[..., Tensor]:
+    def call(made: Candidate, seq: int, d_model: int) -> Tensor:
+        """What a module adds to zeros."""
+        theirs = signature_of(made)
+        if theirs is None:
+            raise CannotTakeError("Python cannot tell what it is built with")
+        call = arranged({"d_model": d_model, "dropout": 0.0}, theirs)
+        lengths = {
+            name for name in theirs.parameters if name in _LENGTHS and name not in call.kwargs
+        }
+        layer = made(**_by_name(theirs, call) | dict.fromkeys(lengths, max(seq, 2)))
+        x = torch.zeros(1, seq, d_model)
+        added = layer.eval()(x.transpose(0, 1) if rows_first else x)
+        return (added.transpose(0, 1) if rows_first else added).reshape(seq, d_model)
+
+    return call
+
+
+def _by_name(theirs: inspect.Signature, call: Arranged) -> dict[str, Any]:
+    """The arguments of a call by name."""
+    return dict(zip(theirs.parameters, call.args, strict=False)) | call.kwargs
+
+
+def _forms(candidate: Candidate) -> Iterator[Form]:
+    """Those of a module that adds the table to its input."""
+    if inspect.isclass(candidate):
+        words = "it is a module that adds the table: it is given zeros"
+        for rows_first in (False, True):
+            axes = ", with the positions first" if rows_first else ""
+            yield Form(words + axes, _by_module(rows_first), contract=True)
+
+
 sinusoidal_positions = Layer(
     "sinusoidal_positions",
     "sinusoidal_positions(seq, d_model)",
     example=lambda candidate: candidate(7, 6),
     probe=lambda candidate: [candidate(9, 6)],
     not_mistakes={"adds the last call"},  # that of a table is to be shared by all calls
+    forms=_forms,
 )
 
 
@@ -84,6 +128,7 @@ probe(
         large=lambda candidate, seq: [(candidate, _expected_of, (seq, 6))],
         wide=lambda candidate, size: (candidate, _expected_of, (3, size)),
         makes=lambda candidate: (candidate, (7, 6)),
+        rounding=_ROUNDING,
         scales=(),
         half=False,
         batched=False,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 import torch
 from torch import Tensor, nn
 
+from layer_checks.checks.rotary_forms import forms
 from layer_checks.evidence.evidence import Evidence, equivalent, holds
 from layer_checks.evidence.gradients import same_gradients
 from layer_checks.kit.candidates import built, randn64, rounded_once, same, takes
@@ -114,6 +115,7 @@ rotary_positions = Layer(
     implied={"d_k"},
     # It has no parameters, and "heads counted" fails the same checks.
     not_mistakes={"parameters made in forward", "leading axes joined"},
+    forms=forms,
 )
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from layer_checks.diagnosis.preparation import in_default_dtype, initialized, is_lazy, unnormed
+from layer_checks.kit.angles import NAMES, TABLES, angles_of, tables_by_name
 from layer_checks.kit.arguments import (
     SYNONYMS,
     CannotTakeError,
@@ -33,25 +34,20 @@ MASKS: Mapping[str, str] = {
     "inverted": "the mask is inverted: True blocks",
     "by head": "the mask is inverted, one for each head: True blocks",
     "head axis": "the mask gets an axis for the heads",
+    "batch axis": "the mask gets an axis for the batch",
     "added": "the mask becomes 0 and -inf, to be added",
     "added, head axis": "the mask becomes 0 and -inf, with an axis for the heads",
     "padding": "the mask is one of padding, for each key: True blocks",
     "kept": "the mask is one of padding, for each key: 1 keeps",
 }
-# Under which names others are given cosines, sines, both as complex numbers, and both in a pair.
-_COS = frozenset("cos freqs_cos cos_cached cosine cosines".split())
-_SIN = frozenset("sin freqs_sin sin_cached sine sines".split())
-_COMPLEX = frozenset("freqs_cis freqs_complex cis".split())
-_BOTH = frozenset("position_embeddings cos_sin rope_cache rotary_pos_emb".split())
+# How others are given a causal mask that the book's layer makes itself: the words for it.
+CAUSAL: Mapping[str, str] = {
+    "blocked": "in which True blocks",
+    "allowed": "in which True allows",
+    "added": "of 0 and -inf",
+}
 # The attribute of a module that tells with which of the book's sizes it was built.
 _SIZES = "_sizes_of_the_book"
-# How the angles of rotary positions stand in such tables: the words for it.
-TABLES: Mapping[str, str] = {
-    "pairs": "tables of angles of each pair of features",
-    "halves": "tables of angles of each feature, the halves alike",
-    "neighbours": "tables of angles of each feature, neighbours alike",
-    "batch": "tables of angles of each feature, the halves alike, with an axis for the batch",
-}
 
 
 class Adapted:
@@ -70,9 +66,10 @@ class Adapted:
         lenient: Whether it is built without the arguments that it does not take.
         mask: How masks are handed over, a key of `MASKS`; None for as they are.
         tables: How angles are handed over where a call takes them, a key of `TABLES`.
+        causal: How a causal mask is where a call must be given one, a key of `CAUSAL`.
         edits: Whether it changed an input.
-        singles: Whether it computed a float32 where no input was one; None where that is not
-            watched.
+        singles: Whether it computed a float32 where no input was one, or keeps tables of them;
+            None where that is not watched.
     """
 
     def __init__(
@@ -94,6 +91,7 @@ class Adapted:
         self.clones = self.edits = self.lenient = False
         self.mask: str | None = None
         self.tables: str | None = None
+        self.causal: str | None = None
         self.singles: bool | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -112,6 +110,8 @@ class Adapted:
             built = _OfScript(built)
         if isinstance(built, nn.Module):
             built = self._prepared(built, args, kwargs)
+            if self.singles is not None and _keeps_singles(built):
+                self.singles = True
             self._hook(built)
         return built
 
@@ -262,18 +262,25 @@ class Adapted:
     def _give_causal_mask(
         self, given: dict[str, Any], theirs: inspect.Signature, module: nn.Module | None
     ) -> None:
-        """Gives a part of transformers the causal mask that its model makes for it."""
+        """Gives a part of a model the causal mask that its model makes for it."""
         ours = self.ours_called.parameters if self.ours_called else {}
-        taken = theirs.parameters.keys() & SYNONYMS["mask"]
+        taken = theirs.parameters.keys() & {"mask", *SYNONYMS["mask"]}
         x = next(iter(given.values()), None)
         if "mask" in ours or not taken or not isinstance(x, Tensor) or x.ndim != 3:
             return
+        length = x.shape[-2]
+        blocked = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         if module is not None and type(module).__module__.startswith("transformers."):
-            length = x.shape[-2]
-            blocked = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
-            mask = torch.zeros(1, 1, length, length, dtype=x.dtype, device=x.device)
-            given["mask"] = mask.masked_fill(blocked, -torch.inf)
-            self.remarks["it is given a causal mask of 0 and -inf, as its model gives one"] = None
+            kind, mask = "added", _added(blocked, x.dtype)[None, None]
+        elif self.causal is not None:
+            kind = self.causal
+            masks = {"blocked": blocked, "allowed": ~blocked, "added": _added(blocked, x.dtype)}
+            mask = masks[kind]
+        else:
+            return
+        given["mask"] = mask
+        text = f"it is given a causal mask {CAUSAL[kind]}, as its model gives one"
+        self.remarks[text] = None
 
     def _give_tables(
         self, given: dict[str, Any], theirs: inspect.Signature, module: nn.Module | None
@@ -284,17 +291,9 @@ class Adapted:
         if self.tables is None or sizes is None or not isinstance(x, Tensor) or x.ndim < 2:
             return
         d_k = sizes.get("d_k") or sizes["d_model"] // sizes["num_heads"]
-        frequencies = 10_000.0 ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
-        angles = torch.outer(torch.arange(x.shape[-2], dtype=torch.float64), frequencies)
-        if self.tables in ("halves", "batch"):
-            angles = torch.cat([angles, angles], dim=-1)
-        elif self.tables == "neighbours":
-            angles = angles.repeat_interleave(2, dim=-1)
-        angles = angles.to(x.device)[None] if self.tables == "batch" else angles.to(x.device)
-        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        tables = ((_COS, cos), (_SIN, sin), (_BOTH, (cos, sin)))
-        for names, table in (*tables, (_COMPLEX, torch.polar(torch.ones_like(angles), angles))):
-            given.update(dict.fromkeys(names & theirs.parameters.keys(), table))
+        angles = angles_of(torch.arange(x.shape[-2], device=x.device), d_k)
+        tables = tables_by_name(angles, self.tables, x.dtype)
+        given.update({name: tables[name] for name in NAMES & theirs.parameters.keys()})
         self.remarks[f"it is given {TABLES[self.tables]}, as its model gives them"] = None
 
     def _copied(
@@ -360,6 +359,13 @@ class _Watch(TorchDispatchMode):
         if isinstance(result, Tensor) and result.dtype == torch.float32:
             self.adapted.singles = True
         return result
+
+
+def _keeps_singles(module: nn.Module) -> bool:
+    """Whether a layer without weights keeps tables in float32, which doubles do not make exact."""
+    kept = [*module.buffers(), *(each for part in module.modules() for each in vars(part).values())]
+    singles = [isinstance(each, Tensor) and each.dtype == torch.float32 for each in kept]
+    return any(singles) and not list(module.parameters())
 
 
 def _not_taken(name: str, value: Any) -> CannotTakeError:
@@ -487,6 +493,11 @@ def _of_double_weights(module: nn.Module, args: tuple[Any, ...]) -> bool:
     )
 
 
+def _added(blocked: Tensor, dtype: torch.dtype) -> Tensor:
+    """A mask of 0 and -inf, to be added."""
+    return torch.zeros(blocked.shape, dtype=dtype).masked_fill(blocked, -torch.inf)
+
+
 def _first_of(names: Sequence[str], given: Mapping[str, Any]) -> Any:
     """The first of these arguments that is given."""
     return next((given[name] for name in names if name in given), None)
@@ -509,6 +520,8 @@ def _as_meant(mask: Tensor, meaning: str, query: Any, key: Any, module: nn.Modul
         shape = (query.shape[0], query.shape[-2], key.shape[-2])
         heads = heads_of(module) if module is not None else 1
         return (~mask).expand(shape).repeat_interleave(heads, dim=0)
+    if meaning == "batch axis":
+        return mask[None] if mask.ndim == 2 else mask
     if meaning.endswith("head axis") and mask.ndim == 3:
         mask = mask.unsqueeze(-3)
     if meaning.startswith("added"):
@@ -522,8 +535,15 @@ def is_compiled(candidate: object) -> bool:
     return isinstance(getattr(candidate, "_orig_mod", None), nn.Module)
 
 
+def wants_a_mask(candidate: object) -> bool:
+    """Whether a call of a class's layers must be given a mask."""
+    called = signature_of(getattr(candidate, "forward", None) or (lambda: None))
+    parameters = called.parameters if called is not None else {}
+    masks = [each for name, each in parameters.items() if name in {"mask", *SYNONYMS["mask"]}]
+    return any(each.default is inspect.Parameter.empty for each in masks)
+
+
 def takes_tables(module: object) -> bool:
     """Whether a call of a module takes the angles of rotary positions."""
     called = signature_of(getattr(module, "forward", None) or (lambda: None))
-    known = _COS | _SIN | _COMPLEX | _BOTH
-    return called is not None and bool(known & called.parameters.keys())
+    return called is not None and bool(NAMES & called.parameters.keys())

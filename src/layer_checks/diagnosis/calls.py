@@ -25,7 +25,12 @@ class Called:
         layer: What it is to be.
         candidate: The reader's class, function that builds one, or function.
         adapter: Calls what was built, or the function.
+
+    Attributes:
+        is_given: Whether the adapter is the reader's.
     """
+
+    is_given = True
 
     def __init__(self, layer: Layer, candidate: Candidate, adapter: Adapter) -> None:
         self.layer, self.candidate, self.book_call = layer, candidate, adapter

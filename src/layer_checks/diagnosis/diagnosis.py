@@ -4,13 +4,21 @@ import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from torch import Tensor, nn
 
-from layer_checks.diagnosis.adaptation import MASKS, TABLES, Adapted, takes_tables
+from layer_checks.diagnosis.adaptation import (
+    CAUSAL,
+    MASKS,
+    Adapted,
+    takes_tables,
+    wants_a_mask,
+)
 from layer_checks.diagnosis.calls import adapter_lines, has_adapter, is_the_layer, without_first
 from layer_checks.diagnosis.examples import of_report, of_values
+from layer_checks.diagnosis.forms import in_its_form
 from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
 from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
 from layer_checks.diagnosis.mistake_matching import (
@@ -28,6 +36,7 @@ from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.comparison import compared_in_single
 from layer_checks.evidence.evidence import error_line
 from layer_checks.evidence.randomness import repeatable
+from layer_checks.kit.angles import TABLES
 from layer_checks.kit.arguments import CannotTakeError, signature_of
 from layer_checks.kit.candidates import counterparts, matched_by, weights_of, witnessed_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
@@ -112,7 +121,21 @@ def diagnose(
     if isinstance(candidate, nn.Module) and layer.is_class:
         _diagnose_instance(layer, candidate, names, seed, found)
         return
-    _Diagnosis(layer, candidate, names, seed, found).run()
+    diagnosis = _Diagnosis(layer, candidate, names, seed, found)
+    diagnosis.run()
+    if diagnosis.has_values(found.results):
+        return
+    made, form = in_its_form(layer, candidate, seed, _count(found.results))
+    if made is None or form is None:
+        return
+    of_form = Findings()
+    _Diagnosis(layer, made, names, seed, of_form).run()
+    if form.contract:
+        law = f"It is called as {layer.signature}, and returns a tensor."
+        said = Result("arguments", law, False, form.words, "contract")
+        of_form.results = (*of_form.results, said)
+    of_form.notes = (form.words, *of_form.notes)
+    vars(found).update(vars(of_form))
 
 
 def _diagnose_instance(
@@ -200,6 +223,10 @@ class _Diagnosis:
             found.mistakes = Mistakes()
             return
         self._exemplify()
+
+    def has_values(self, results: Iterable[Result]) -> bool:
+        """Whether the first check of values holds."""
+        return any(each.held and each.name == self.trials[0].name for each in results)
 
     def _diagnose(self) -> None:
         plain = _Form(self.candidate)
@@ -381,12 +408,16 @@ class _Diagnosis:
 
         None if it cannot be built or called in any form.
         """
-        if not takes_tables(self.candidate):
+        ours = signature_of(self.layer.right.forward) if self.layer.is_class else None
+        makes_one = ours is not None and "mask" not in ours.parameters
+        masks = CAUSAL if makes_one and wants_a_mask(self.candidate) else (None,)
+        ways = list(product(TABLES if takes_tables(self.candidate) else (None,), masks))
+        if len(ways) == 1:
             return self._fitted_to_masks(adapted)
-        first: str | None = None
-        for tables in TABLES:
+        first: tuple[str | None, str | None] | None = None
+        for way in ways:
             adapted.forget()
-            adapted.tables, self.judged = tables, True
+            (adapted.tables, adapted.causal), self.judged = way, True
             form = self._fitted_to_masks(adapted)
             if form is None:
                 continue
@@ -394,11 +425,11 @@ class _Diagnosis:
             if result.held:
                 return form
             if not _RAISED.match(result.text):
-                first = first or tables
+                first = first or way
         if first is None:
             return None
         adapted.forget()
-        adapted.tables, self.judged = first, True
+        (adapted.tables, adapted.causal), self.judged = first, True
         return self._fitted_to_masks(adapted)
 
     def _fitted_to_masks(self, adapted: Adapted) -> _Form | None:

@@ -33,7 +33,7 @@ def of_report(
 ) -> tuple[Result, ...]:
     """Results of which those that fail have lines that run the check again, and what it found."""
     given = f", names={dict(names)!r}" if names else ""
-    given += ", adapter=adapter" if hasattr(candidate, "book_call") else ""
+    given += ", adapter=adapter" if getattr(candidate, "is_given", False) else ""
     called = f'check("{layer.name}", {name_of(candidate)}, seed={seed}{given})'
     found, number = [], 0
     for result in results:

@@ -138,9 +138,12 @@ class Report:
         if not self.judged or any(result.word == "failed" for result in self.law):
             return False
         held = [result.name for result in self.law if result.held]
+        valued = [result.name for result in self.law if result.name.startswith("values")]
         if all(result.asked for result in self.law):
             return bool(held)
-        return any(name.startswith("values") for name in held)
+        if not valued:  # such as dropout, whose laws are of chance
+            return 2 * len(held) > len(self.law)
+        return any(name in held for name in valued)
 
     def __repr__(self) -> str:
         return self._text(folded=True)

@@ -107,6 +107,11 @@ def compared_in_single() -> Iterator[None]:
         _in_single.reset(token)
 
 
+def is_compared_in_single() -> bool:
+    """Whether float64 values are allowed the errors of float32."""
+    return _in_single.get()
+
+
 def two_digits(number: float) -> str:
     """A measured number as the pages show it: two significant digits, exactly zero as `0`."""
     return f"{number:.2g}"

@@ -49,7 +49,10 @@ _NEUTRAL = {
     "mask": None,
     "memory_mask": None,
     "cache": None,
+    "past": 0,
 }
+# What others are told twice: the width of the result is that of the input.
+_OUT = frozenset("d_out dim_out out_dim output_dim d_output out_features embed_dim_out".split())
 # What others want to be told, and what the book's layers always do.
 _OPTIONS: Mapping[str, object] = {"batch_first": True}
 # Positions for layers that must be told how many they will see: a little more than any check has.
@@ -72,7 +75,8 @@ _WANTED: Mapping[str, object] = {
 }
 # Never meant by place.
 _BY_NAME_ALONE = frozenset().union(
-    *({name} | SYNONYMS[name] for name in ("num_heads", "dropout", "eps", "bias", "mask"))
+    *({name} | SYNONYMS[name] for name in ("num_heads", "dropout", "eps", "bias", "mask")),
+    {"device", "dtype"},
 )
 _CONFIGS = {"config", "cfg", "conf", "args", "hparams", "params", "configuration"}
 
@@ -172,6 +176,14 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
+def taken_by(candidate: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """What a function takes, or the layers of a class; nothing where Python cannot tell."""
+    forward = getattr(candidate, "forward", None) if inspect.isclass(candidate) else None
+    signature = signature_of(forward or candidate)
+    parameters = signature.parameters if signature else {}
+    return {name: each for name, each in parameters.items() if name != "self"}
+
+
 def arranged(
     ours: Mapping[str, Any],
     theirs: inspect.Signature,
@@ -205,6 +217,9 @@ def arranged(
     if len(required) == 1 and required[0] in _CONFIGS and not _CONFIGS & ours.keys():
         result.to_read = dict(ours)
         return _with_config({**(defaults or {}), **ours}, vocabulary, required[0], result, usual)
+    widths = [each for each, known in by_name.items() if known == "d_model"]
+    if widths and not calls:
+        by_name |= {each: "d_model" for each in required if each in _OUT and each not in by_name}
     rest = [name for name in ours if name not in by_name.values()]
     by_place = [name for name in rest if name not in by_name_alone]
     for each in named:
@@ -235,6 +250,8 @@ def arranged(
         elif _is_short(each) and not calls:
             value = _WANTED[each.name]
             result.notes.append(f"{each.name}={value}")
+        elif each.default is kinds.empty and (known := _known(each.name, vocabulary, defaults)):
+            value = (defaults or {})[known]
         elif each.default is kinds.empty and each.name in masks:
             value = None
         else:
@@ -256,6 +273,12 @@ def arranged(
         if given != known and known != "x"
     ]
     return result
+
+
+def _known(name: str, vocabulary: Vocabulary, defaults: Mapping[str, Any] | None) -> str:
+    """The argument of the book's with a default that others call so, empty if there is none."""
+    found = (each for each in defaults or () if name == each or name in vocabulary.get(each, ()))
+    return next(found, "")
 
 
 def _is_short(parameter: inspect.Parameter) -> bool:

@@ -142,6 +142,21 @@ def takes(candidate: Candidate, name: str) -> bool:
         return False
 
 
+def default_of(candidate: Candidate, names: Collection[str]) -> Any:
+    """The value that an argument has where it is left out, None where there is none.
+
+    Args:
+        candidate: A class or function.
+        names: What the argument may be called.
+    """
+    try:
+        parameters = inspect.signature(candidate).parameters
+    except (TypeError, ValueError):  # it does not say what it takes
+        return None
+    found = (each.default for name, each in parameters.items() if name in names)
+    return next((each for each in found if each is not inspect.Parameter.empty), None)
+
+
 def load(layer: Module, weights: Mapping[str, Tensor]) -> Module:
     """Copies weights into a layer as far as their names, or else their order, fit.
 

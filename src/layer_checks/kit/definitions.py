@@ -110,6 +110,23 @@ class Layout:
         return next((self.packed[part] for part in name.split(".") if part in self.packed), ())
 
 
+@dataclass(frozen=True)
+class Form:
+    """A way in which others write a layer.
+
+    Attributes:
+        words: How it differs from the book's, as it stands in a report.
+        call: Takes what the reader wrote, and the arguments of the book's call: the layer that was
+            built; in the place of a layer without weights the function; and in that of a function
+            what is given, be it a function or a class.
+        contract: Whether it breaks the contract; else it is as good as the book's.
+    """
+
+    words: str
+    call: Callable[..., Any]
+    contract: bool = False
+
+
 @dataclass(eq=False)
 class Layer:
     """Everything that is known about one layer: what is not said here, `check` does not know.
@@ -153,6 +170,7 @@ class Layer:
         defaults: The values of its arguments that are left out, as its probes are told.
         not_mistakes: The names of mistakes that any layer can make, and this one cannot: they
             change nothing in it, or one of its own wrong versions makes the same.
+        forms: The forms that a candidate may have by what it takes, the likeliest first.
     """
 
     name: str
@@ -178,6 +196,7 @@ class Layer:
     weight_maps: Mapping[str, WeightMap] = field(default_factory=dict)
     defaults: Mapping[str, object] = field(default_factory=dict)
     not_mistakes: Collection[str] = ()
+    forms: Callable[[Candidate], Iterable[Form]] = lambda candidate: ()
 
     def __post_init__(self) -> None:
         if self.right is None:
