@@ -26,7 +26,8 @@ def _expected_causal(seq: int, past: int) -> Tensor:
     return torch.tensor(rows)
 
 
-def _boolean(mask: Tensor) -> Evidence:
+def _boolean(mask: Tensor, axes: int) -> Evidence:
+    same(mask.ndim, axes)
     return same(mask.dtype, torch.bool)
 
 
@@ -80,14 +81,9 @@ def random_scores_masked(candidate: Candidate) -> Evidence:
     return equivalent(weights.nansum(dim=-1), torch.ones(4, dtype=torch.float64), atol=1e-12)
 
 
-@causal_mask.check("The mask is of dtype bool.", kind="contract")
+@causal_mask.check("The mask is of dtype bool, and has two axes.", kind="contract")
 def boolean(candidate: Candidate) -> Evidence:
-    return _boolean(candidate(4))
-
-
-@causal_mask.check("The mask has two axes, that of queries and that of keys.", kind="contract")
-def axes(candidate: Candidate) -> Evidence:
-    return same(candidate(4).ndim, _AXES)
+    return _boolean(candidate(4), _AXES)
 
 
 @causal_mask.check("Query i may attend to key j where j <= i.")
@@ -148,16 +144,11 @@ def long_window(candidate: Candidate) -> Evidence:
     return equivalent(candidate(4, 4).bool(), _expected_causal(4, 0))
 
 
-@sliding_window_mask.check("The mask is of dtype bool.", name="boolean", kind="contract")
-def window_boolean(candidate: Candidate) -> Evidence:
-    return _boolean(candidate(4, 2))
-
-
 @sliding_window_mask.check(
-    "The mask has two axes, that of queries and that of keys.", name="axes", kind="contract"
+    "The mask is of dtype bool, and has two axes.", name="boolean", kind="contract"
 )
-def window_axes(candidate: Candidate) -> Evidence:
-    return same(candidate(4, 2).ndim, _AXES)
+def window_boolean(candidate: Candidate) -> Evidence:
+    return _boolean(candidate(4, 2), _AXES)
 
 
 @sliding_window_mask.check(
@@ -211,7 +202,7 @@ def counts(candidate: Candidate) -> Evidence:
 
 @padding_mask.check("The mask is of dtype bool.", name="boolean", kind="contract")
 def boolean_check(candidate: Candidate) -> Evidence:
-    return _boolean(candidate(_lengths(), 5))
+    return same(candidate(_lengths(), 5).dtype, torch.bool)
 
 
 @padding_mask.check("The mask has shape (batch, 1, seq).", name="shape", kind="contract")

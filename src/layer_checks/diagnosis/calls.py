@@ -63,7 +63,8 @@ class Called:
         wanted = ours.parameters.keys() & (taken.parameters if taken else {})
         for name, value in asked.arguments.items():
             if name not in wanted and defaults[name] not in (value, inspect.Parameter.empty):
-                text = f"the adapter takes no {name}, so that {name}={value!r} cannot be asked for"
+                who = "the adapter" if self.is_given else "it"
+                text = f"{who} takes no {name}, so that {name}={value!r} cannot be asked for"
                 raise CannotTakeError(text, name)
         asked.apply_defaults()
         return {name: asked.arguments[name] for name in wanted}
