@@ -42,20 +42,28 @@ _ATOL = 1e-5  # angles are float32 in many right models, whatever the weights ar
 class TorchLlamaBlock(nn.Module):
     """Torch's norms around attention and feed-forward layer."""
 
-    def __init__(self, config: LlamaConfig) -> None:
+    def __init__(
+        self, attention: nn.Module, feed_forward: nn.Module, size: int, eps: float
+    ) -> None:
         super().__init__()
-        size, eps = config.hidden_size, config.rms_norm_eps
-        heads = config.num_attention_heads, config.kv_heads, config.d_k
-        rotation = ComplexRotation(config.d_k, config.rope_theta)
         self.input_layernorm = nn.RMSNorm(size, eps, dtype=torch.float64)
-        self.self_attn = TorchGroupedQueryAttention(size, *heads, rotation)
+        self.self_attn = attention
         self.post_attention_layernorm = nn.RMSNorm(size, eps, dtype=torch.float64)
-        self.mlp = TorchGatedFeedForward(size, config.intermediate_size, std=0.3)
+        self.mlp = feed_forward
 
     def forward(self, x: Tensor) -> Tensor:
         """Attends, then maps each position."""
         x = x + self.self_attn(self.input_layernorm(x))
         return x + self.mlp(self.post_attention_layernorm(x))
+
+
+def _block_of(config: LlamaConfig) -> TorchLlamaBlock:
+    size = config.hidden_size
+    heads = config.num_attention_heads, config.kv_heads, config.d_k
+    rotation = ComplexRotation(config.d_k, config.rope_theta)
+    attention = TorchGroupedQueryAttention(size, *heads, rotation)
+    feed_forward = TorchGatedFeedForward(size, config.intermediate_size, std=0.3)
+    return TorchLlamaBlock(attention, feed_forward, size, config.rms_norm_eps)
 
 
 class _Stack(nn.Module):
@@ -65,7 +73,7 @@ class _Stack(nn.Module):
         super().__init__()
         size, eps = config.hidden_size, config.rms_norm_eps
         self.embed_tokens = nn.Embedding(config.vocab_size, size, dtype=torch.float64)
-        blocks = [TorchLlamaBlock(config) for _ in range(config.num_hidden_layers)]
+        blocks = [_block_of(config) for _ in range(config.num_hidden_layers)]
         self.layers = nn.Sequential(*blocks)
         self.norm = nn.RMSNorm(size, eps, dtype=torch.float64)
 
@@ -90,16 +98,43 @@ class TorchLlama(nn.Module):
         head = self.model.embed_tokens if self.lm_head is None else self.lm_head
         return functional.linear(self.model(ids), head.weight)
 
-    def turn(self, rotation: nn.Module) -> None:
-        """Gives all blocks one rotation."""
-        for part in self.modules():
-            if isinstance(part, TorchGroupedQueryAttention):
-                part.positions = rotation
-
     def loss(self, ids: Tensor) -> Tensor:
         """The cross-entropy of each next token."""
         logits = self(ids)[..., :-1, :]
         return functional.cross_entropy(logits.flatten(0, -2), ids[..., 1:].flatten())
+
+
+@torch.no_grad()
+def turn_as(ours: nn.Module, theirs: nn.Module, x: Tensor, d_k: int, base: float) -> bool:
+    """Gives an oracle the rotation that a candidate has, in its precision and layout.
+
+    Args:
+        ours: The candidate.
+        theirs: The oracle, with the same weights.
+        x: An input of both.
+        d_k: Features of a head.
+        base: Of the frequencies.
+
+    Returns:
+        Whether the candidate gives what can be compared.
+    """
+    attentions = [each for each in theirs.modules() if isinstance(each, TorchGroupedQueryAttention)]
+    found = deep_copy(ours)(x)  # what a first call changes, the checks have to see
+    if not isinstance(found, Tensor) or found.shape != theirs(x).shape:
+        return False
+
+    def turn(rotation: ComplexRotation) -> None:
+        for each in attentions:
+            each.positions = rotation
+
+    def distance(rotation: ComplexRotation) -> float:
+        turn(rotation)
+        return float((theirs(x) - found).abs().max())
+
+    published = any(name.endswith("q_proj.weight") for name in ours.state_dict())
+    layouts = (False,) if published else (False, True)  # Meta's weights turn neighbours
+    turn(min(rotations(d_k, base, layouts), key=distance))
+    return True
 
 
 def _config(**changed: Any) -> LlamaConfig:
@@ -133,17 +168,7 @@ def _pair(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
         require_read(ours, "tie_word_embeddings")
     with torch.no_grad(), seeded(0):
         ids = _ids(1, 4)
-        found = deep_copy(ours)(ids)  # what a first call changes, the checks have to see
-        if isinstance(found, Tensor) and found.shape == theirs(ids).shape:
-
-            def distance(rotation: ComplexRotation) -> float:
-                theirs.turn(rotation)
-                return float((theirs(ids) - found).abs().max())
-
-            published = any(name.endswith("q_proj.weight") for name in ours.state_dict())
-            layouts = (False,) if published else (False, True)  # Meta's weights turn neighbours
-            turned = rotations(config.d_k, config.rope_theta, layouts)
-            theirs.turn(min(turned, key=distance))
+        if turn_as(ours, theirs, ids, config.d_k, config.rope_theta):
             held_to_what_it_reads(ours, theirs, ids)
     return ours, theirs
 
@@ -192,8 +217,8 @@ llama = Layer(
     leading=None,  # its inputs are tokens
     words={
         "embed_tokens": ("tok", "token", "wte", "emb", "embed", "embedding", "embeddings"),
-        "input_layernorm": ("attn", "attention", "input", "pre", "1"),
         "post_attention_layernorm": ("ffn", "mlp", "ff", "post", "feedforward", "2"),
+        "input_layernorm": ("attn", "attention", "input", "pre", "1"),
         "gate_proj": ("gate", "w1"),
         "up_proj": ("up", "w3"),
         "down_proj": ("down", "w2"),

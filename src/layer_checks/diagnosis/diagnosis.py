@@ -202,6 +202,7 @@ class _Diagnosis:
         self.trials = [*named, *laws] or list(self.checks)
         self.trial = self.trials[0]
         self.judged, self.suggested = True, ""
+        self.exchanged: tuple[str, ...] = ()  # what holds only in each other's place
         self.form = _Form(candidate)
 
     def run(self) -> None:
@@ -217,7 +218,10 @@ class _Diagnosis:
             found.results = found.results or (Result(self.layer.signature, law, False, text),)
             found.not_run = 0 if len(found.results) > 1 else len(self.checks)
             found.notes = (*found.notes, text)
-        if not self.judged and not _law_holds(found.results):
+        if self.exchanged:
+            both = " and ".join(self.exchanged)
+            found.part = f"{both} stand in each other's place, if their names are right"
+        if not self.judged and (self.exchanged or not _law_holds(found.results)):
             found.judged, found.names_line = False, self.suggested
             found.results = as_unjudged(found.results)
             found.mistakes = Mistakes()
@@ -477,6 +481,7 @@ class _Diagnosis:
             if self._result(self.trial, again, self.seed + 1).held:
                 if match.doubted:
                     self._leave_open(match, loaded)
+                    self.exchanged = _exchanged(match, tried)
                 return replace(form, match=replace(match, fits=True))
             if not match.doubted:
                 tried.append(match)
@@ -673,6 +678,17 @@ class _Diagnosis:
         fails = any(result.word == "failed" and result.name in own for result in results)
         probes = {each.name for each in laws if each.generic and fails}
         return frozenset(probes | {result.name for result in results if not result.asked})
+
+
+def _exchanged(match: Match, believed: Sequence[Match]) -> tuple[str, ...]:
+    """Two parameters that a match takes for each other, against what their names say."""
+    first = next((each for each in believed if each.complete), None)
+    if first is None or first.sources.keys() != match.sources.keys():
+        return ()
+    moved = tuple(name for name, source in match.sources.items() if first.sources[name] != source)
+    if len(moved) != 2 or match.sources[moved[0]] != first.sources[moved[1]]:
+        return ()
+    return moved
 
 
 def _failures(results: Sequence[Result]) -> frozenset[str]:

@@ -179,15 +179,15 @@ class Report:
         if self.and_like is not None:
             lines.append(f"and like: {self.and_like!r}")
         lines += [f"fails the same checks as: {version!r}" for version in self.fails_like]
+        parts = [f"look at the parts: {self.part}."] if self.part else []
         if not self.judged:
-            lines.append("look first at the names: say which weight is which, and check it again")
-            return lines
+            names = "look first at the names: say which weight is which, and check it again"
+            return [*lines, *parts, names]
         first = self._look_first
         if first is not None:
             at = f" It differs {first.where}." if first.where else ""
             lines.append(f"look first at {first.name}: {first.law}{at}")
-        lines += [f"look at the parts: {self.part}."] if self.part else []
-        return lines
+        return [*lines, *parts]
 
     @property
     def _look_first(self) -> Result | None:

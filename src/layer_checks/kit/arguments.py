@@ -67,12 +67,14 @@ _WANTED: Mapping[str, object] = {
     "n_ctx": _LENGTH,
     "max_position_embeddings": _LENGTH,
     "layer_idx": 0,
+    "layer_id": 0,
     "bias": True,
     "qkv_bias": True,
     "use_bias": True,
     "batch_first": True,
     "is_causal": False,
 }
+_NUMBERS = frozenset({"layer_idx", "layer_id"})  # of a layer among its like
 # Never meant by place.
 _BY_NAME_ALONE = frozenset().union(
     *({name} | SYNONYMS[name] for name in ("num_heads", "dropout", "eps", "bias", "mask")),
@@ -110,15 +112,31 @@ class Config:
     ) -> None:
         self._ours, self._vocabulary, self._used = ours, vocabulary, used
         self._usual = usual
+        self._asked: dict[str, str] = {}
+
+    def _is(self, name: str, known: str) -> bool:
+        return name == known or name in self._vocabulary.get(known, ())
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        for known in (*self._ours, *_WANTED):
-            if name == known or name in self._vocabulary.get(known, ()):
-                value = self._ours[known] if known in self._ours else _WANTED[known]
-                self._used[known] = value
-                return value
+        named = [each for each in (*self._ours, *_WANTED) if self._is(name, each)]
+        # `hidden_dim` is one size or another: the one that has not been asked for by another name.
+        free = [each for each in named if self._asked.get(each, name) == name]
+        own = isinstance(getattr(self._usual, name, None), bool)  # as its model usually has it
+        for known in (free or named)[:1]:
+            if own and known not in self._ours:
+                break
+            value = self._ours[known] if known in self._ours else _WANTED[known]
+            self._used[known], self._asked[known] = value, name
+            return value
+        if name == "multiple_of" and "d_ff" in self._ours:  # as Meta's files say the width
+            self._used["d_ff"] = self._ours["d_ff"]
+            return self._ours["d_ff"]
+        if name == "ffn_dim_multiplier":
+            return None
+        if name in SYNONYMS["dropout"]:  # of a layer of the book's that drops nothing
+            return 0.0
         usual = getattr(self._usual, name, _LENGTH)
         if usual is None or isinstance(usual, bool | str):
             return usual
@@ -214,9 +232,12 @@ def arranged(
     by_name = _by_name(ours, [each.name for each in named], vocabulary)
     result = Arranged()
     required = [each.name for each in named if each.default is kinds.empty]
-    if len(required) == 1 and required[0] in _CONFIGS and not _CONFIGS & ours.keys():
+    configs = [name for name in required if name in _CONFIGS]
+    told = [name for name in required if name in _NUMBERS]  # beside it, such as a layer's number
+    if len(configs) == 1 and len(required) == 1 + len(told) and not _CONFIGS & ours.keys():
         result.to_read = dict(ours)
-        return _with_config({**(defaults or {}), **ours}, vocabulary, required[0], result, usual)
+        result.kwargs = {name: _WANTED[name] for name in told}
+        return _with_config({**(defaults or {}), **ours}, vocabulary, configs[0], result, usual)
     widths = [each for each, known in by_name.items() if known == "d_model"]
     if widths and not calls:
         by_name |= {each: "d_model" for each in required if each in _OUT and each not in by_name}
@@ -307,6 +328,10 @@ def _with_config(
     ours: Mapping[str, Any], vocabulary: Vocabulary, name: str, result: Arranged, usual: Any
 ) -> Arranged:
     result.read = {}
-    result.args.append(Config(ours, vocabulary, result.read, usual))
+    config = Config(ours, vocabulary, result.read, usual)
+    if result.kwargs:
+        result.kwargs[name] = config
+    else:
+        result.args.append(config)
     result.notes.append(f"a {name} that has the sizes under each name")
     return result

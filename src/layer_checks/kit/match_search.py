@@ -465,10 +465,15 @@ class _Search:
     def _role(self, unit: _Unit) -> str | None:
         """What a unit is for, as its name says: a name of ours, or what many layers have."""
         last, words = _last(unit.name), set(_words(unit.name))
-        for role, own in self.words.items():
-            of_its_kind = ("norm" in role) == (unit.matrix is None)
-            if of_its_kind and (last in (role, *own) or words & set(own)):
-                return role
+        kinds = {
+            role: own
+            for role, own in self.words.items()
+            if ("norm" in role) == (unit.matrix is None)
+        }
+        whole_name = (role for role, own in kinds.items() if last in (role, *own))
+        in_words = (role for role, own in kinds.items() if words & set(own))
+        if (found := next(whole_name, None) or next(in_words, None)) is not None:
+            return found
         for role, known in _ROLES.items():
             if words & known and role.startswith("norm") == (unit.matrix is None):
                 return role

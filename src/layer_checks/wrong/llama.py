@@ -129,7 +129,9 @@ class NegativeIdsTaken(_Llama):
         return super().last_hidden_state(None, caches, inputs_embeds=embedded)
 
 
-class _StaleResidual(LlamaBlock):
+class StaleResidualBlock(LlamaBlock):
+    """Loses what attention has added."""
+
     def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         h = x + self.self_attn(self.input_layernorm(x), cache)
         return x + self.mlp(self.post_attention_layernorm(h))
@@ -139,10 +141,12 @@ class _StaleResidual(LlamaBlock):
 class StaleResidual(_Llama):
     """Loses what attention has added."""
 
-    block = _StaleResidual
+    block = StaleResidualBlock
 
 
-class _ResidualOfTheNorm(LlamaBlock):
+class ResidualOfTheNormBlock(LlamaBlock):
+    """Adds what the norms give."""
+
     def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         x = self.input_layernorm(x)
         x = x + self.self_attn(x, cache)
@@ -154,10 +158,12 @@ class _ResidualOfTheNorm(LlamaBlock):
 class ResidualOfTheNorm(_Llama):
     """Adds what the norms give."""
 
-    block = _ResidualOfTheNorm
+    block = ResidualOfTheNormBlock
 
 
-class _SecondNormMissing(LlamaBlock):
+class SecondNormMissingBlock(LlamaBlock):
+    """Gives the feed-forward layer the sum as it is."""
+
     def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         x = x + self.self_attn(self.input_layernorm(x), cache)
         return x + self.mlp(x)
@@ -167,10 +173,12 @@ class _SecondNormMissing(LlamaBlock):
 class SecondNormMissing(_Llama):
     """Gives the feed-forward layer the sum as it is."""
 
-    block = _SecondNormMissing
+    block = SecondNormMissingBlock
 
 
-class _Parallel(LlamaBlock):
+class ParallelBlock(LlamaBlock):
+    """Adds attention and feed-forward layer of one input."""
+
     def forward(self, x: Tensor, cache: CacheOrContext = None) -> Tensor:
         attention = self.self_attn(self.input_layernorm(x), cache)
         return x + attention + self.mlp(self.post_attention_layernorm(x))
@@ -180,10 +188,12 @@ class _Parallel(LlamaBlock):
 class SubLayersInParallel(_Llama):
     """Adds attention and feed-forward layer of one input."""
 
-    block = _Parallel
+    block = ParallelBlock
 
 
-class _GateExchanged(nn.Module):
+class WithGateExchanged(nn.Module):
+    """A feed-forward layer in which gate and up have changed places."""
+
     def __init__(self, mlp: Any) -> None:
         super().__init__()
         self.gate_proj, self.up_proj, self.down_proj = mlp.gate_proj, mlp.up_proj, mlp.down_proj
@@ -200,7 +210,7 @@ class GateExchanged(_Llama):
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
         for layer in self.model.layers:
-            layer.mlp = _GateExchanged(layer.mlp)
+            layer.mlp = WithGateExchanged(layer.mlp)
 
 
 @llama.wrong("give each block its own weights: [block] * n is one block n times.")

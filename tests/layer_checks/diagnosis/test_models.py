@@ -1,5 +1,6 @@
 """Whole models as people write them: a config and names of their own, one file, no options."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 from layer_checks import check
 from layer_checks.kit.model_configs import known_by_all_names
@@ -231,3 +233,70 @@ class TestKnownByAllNames:
             _ = config.unheard_of
         with pytest.raises(KeyError):
             config["unheard_of"]
+
+
+class MetaBlock(nn.Module):
+    """A block as Meta's files have it: a number, a config, and angles as complex numbers."""
+
+    norms = ("attention_norm", "ffn_norm")
+
+    def __init__(self, layer_id: int, args: Any) -> None:
+        super().__init__()
+        self.layer_id, self.heads, self.groups = layer_id, args.n_heads, args.n_kv_heads
+        self.attention = nn.Module()
+        width = args.dim // args.n_heads
+        for name, size in (
+            ("wq", args.dim),
+            ("wk", self.groups * width),
+            ("wv", self.groups * width),
+        ):
+            self.attention.add_module(name, nn.Linear(args.dim, size, bias=False))
+        self.attention.wo = nn.Linear(args.dim, args.dim, bias=False)
+        hidden = args.multiple_of * math.ceil(8 * args.dim / 3 / args.multiple_of)
+        self.feed_forward = nn.Module()
+        for name, sizes in (
+            ("w1", (args.dim, hidden)),
+            ("w2", (hidden, args.dim)),
+            ("w3", (args.dim, hidden)),
+        ):
+            self.feed_forward.add_module(name, nn.Linear(*sizes, bias=False))
+        self.attention_norm = nn.RMSNorm(args.dim, args.norm_eps)
+        self.ffn_norm = nn.RMSNorm(args.dim, args.norm_eps)
+
+    def forward(self, x: Tensor, freqs_cis: Tensor) -> Tensor:
+        first, second = (getattr(self, name) for name in self.norms)
+        h = first(x)
+        query, key, value = (
+            linear(h).unflatten(-1, (-1, h.shape[-1] // self.heads))
+            for linear in (self.attention.wq, self.attention.wk, self.attention.wv)
+        )
+        query, key = (
+            torch.view_as_real(
+                torch.view_as_complex(each.unflatten(-1, (-1, 2)).contiguous()) * freqs_cis[:, None]
+            ).flatten(-2)
+            for each in (query, key)
+        )
+        heads = functional.scaled_dot_product_attention(
+            *(each.transpose(1, 2) for each in (query, key, value)), is_causal=True, enable_gqa=True
+        )
+        x = x + self.attention.wo(heads.transpose(1, 2).flatten(2))
+        h = second(x)
+        gate = functional.silu(self.feed_forward.w1(h))
+        return x + self.feed_forward.w2(gate * self.feed_forward.w3(h))
+
+
+class NormsExchanged(MetaBlock):
+    norms = ("ffn_norm", "attention_norm")
+
+
+@pytest.mark.parametrize("candidate", [MetaBlock, LlamaDecoderLayer])
+def test_a_block_of_llama_as_others_write_it_holds(candidate: type[nn.Module]) -> None:
+    report = check("LlamaBlock", candidate)
+    assert report, report.all
+    assert report.judged
+
+
+def test_parts_that_hold_only_in_each_others_place_are_named() -> None:
+    report = check("LlamaBlock", NormsExchanged)
+    assert not report
+    assert "ffn_norm.weight and attention_norm.weight stand in each other's place" in str(report)

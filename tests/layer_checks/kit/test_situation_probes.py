@@ -59,7 +59,8 @@ def test_each_situation_is_made_for_every_layer_in_which_it_can_arise() -> None:
         for part in ("Encoder", "Decoder")
     }
     assert asked("square masks") == asked("hidden queries") == masked | blocks
-    cached = {"CausalSelfAttention", "GroupedQueryAttention", "GPT2Block", "GPT2", "Llama"}
+    cached = {"CausalSelfAttention", "GroupedQueryAttention", "GPT2Block", "GPT2"}
+    cached |= {"Llama", "LlamaBlock"}
     decoders = {each for each in blocks if "Decoder" in each}
     assert asked("padded caches") == asked("caches in turn")
     assert asked("caches in turn") == asked("long caches") == cached | decoders
