@@ -19,6 +19,8 @@ from transformer_training.plans.plan import Plan, Trainable
 _BASE = ".base_layer"
 _FILE = "adapter_model.safetensors"
 _EXPERTS = ".experts."
+# What transformers has the matrices of all experts in, and those of ours, one above the other.
+_OF_EXPERTS = {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}
 _PREFIX, _A, _B = "base_model.model.", ".lora_A.weight", ".lora_B.weight"  # peft's
 # Options of `peft.LoraConfig` with which adapters are read: the others must be as they are there
 # without being given, since they are other adapters.
@@ -32,6 +34,7 @@ _READ = {
     "fan_in_fan_out",
     "init_lora_weights",
     "target_modules",
+    "target_parameters",
     "exclude_modules",
     "layers_to_transform",
     "layers_pattern",
@@ -173,7 +176,8 @@ def load_adapters(model: Trainable, folder: str | os.PathLike[str]) -> Any:
     """Adds the adapters of a folder to a model, in place, whoever trained them.
 
     They are for the class of `transformers` that reads the model; where that has several of our
-    matrices as one, each of ours gets its part of the adapter.
+    matrices as one, as those of all experts (`target_parameters` of `peft`), each of ours gets its
+    part of the adapter.
 
     Args:
         model: The model that they were trained for, as `load_model` reads it.
@@ -202,6 +206,13 @@ def load_adapters(model: Trainable, folder: str | os.PathLike[str]) -> Any:
         raise ValueError(
             f"{folder}: adapters with init_lora_weights = {config.init_lora_weights!r} are not read"
         )
+    others = config.target_parameters or []
+    if odd := sorted(each for each in others if each.rpartition(".")[2] not in _OF_EXPERTS):
+        raise ValueError(
+            f"{folder}: adapters with target_parameters = {odd} are not read, only those of "
+            f"experts' {' and '.join(_OF_EXPERTS)}; let peft merge them into the model, by "
+            "merge_and_unload, and read that"
+        )
     if why := why_not_alone(model):
         raise ValueError(why)
     weights = peft.load_peft_weights(str(folder), device="cpu")
@@ -209,14 +220,12 @@ def load_adapters(model: Trainable, folder: str | os.PathLike[str]) -> Any:
     ranks: dict[str, int] = {}
     alphas: dict[str, float] = {}
     patterns = config.alpha_pattern or {}
-    for stored, parts in _by_stored_name(model):
-        a, b = (weights.pop(_PREFIX + stored + end, None) for end in (_A, _B))
-        if a is None or b is None:
-            continue
+    for stored, parts, a, b in [*_of_matrices(model, weights), *_of_experts(model, weights)]:
         of_parts = b.split([part.outputs for part in parts]) if len(parts) > 1 else [b]
         key = get_pattern_key(list(patterns), stored)
         for part, rows in zip(parts, of_parts, strict=True):
-            tensors |= {_PREFIX + part.name + _A: a, _PREFIX + part.name + _B: rows.contiguous()}
+            tensors[_PREFIX + part.name + _A] = a.contiguous()
+            tensors[_PREFIX + part.name + _B] = rows.contiguous()
             ranks[part.name] = len(a)
             alphas[part.name] = patterns.get(key, config.lora_alpha)
     if weights or not tensors:
@@ -336,6 +345,60 @@ def _by_stored_name(model: Any) -> Iterator[tuple[str, list[_Part]]]:
     for key, parts in groupby(shapes, lambda each: codec.fused_into(config, each[0])):
         name = codec.stored_as(key).removesuffix(".weight")
         yield name, [_Part(each.removesuffix(".weight"), shape[0]) for each, shape in parts]
+
+
+# The name by which an adapter has its options, our matrices that it is of, A and B.
+_Read = tuple[str, list[_Part], Tensor, Tensor]
+
+
+def _of_matrices(model: Any, weights: dict[str, Tensor]) -> Iterator[_Read]:
+    """The adapters of modules of `transformers`, which are taken out of what a file holds."""
+    for stored, parts in _by_stored_name(model):
+        a, b = (weights.pop(_PREFIX + stored + end, None) for end in (_A, _B))
+        if a is not None and b is not None:
+            yield stored, parts, a, b
+
+
+def _of_experts(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[_Read]:
+    """Those of parameters in which `transformers` has the matrices of all experts.
+
+    Of such a parameter :math:`A` has the rows of an expert after those of another, and :math:`B`
+    the columns of all experts side by side, the first one of each, then the second. The adapter of
+    a second parameter of the module is around that of the first, so their shapes tell which is
+    which.
+    """
+    for name, layer in model.named_modules():
+        if not isinstance(layer, MixtureOfExperts):
+            continue
+        one, count = layer.experts[0], len(layer.experts)
+        for module in (f"{name}.experts{_BASE}", f"{name}.experts"):
+            keys = _PREFIX + module + _A, _PREFIX + module + _B
+            for parameter, matrices in _OF_EXPERTS.items():
+                shapes = [tuple(one.get_parameter(f"{each}.weight").shape) for each in matrices]
+                if not _is_of(weights, keys, shapes, count):
+                    continue
+                a, b = (weights.pop(key) for key in keys)
+                for i, of_one in enumerate(a.chunk(count)):
+                    parts = [
+                        _Part(f"{name}.experts.{i}.{each}", outputs)
+                        for each, (outputs, _) in zip(matrices, shapes, strict=True)
+                    ]
+                    yield f"{name}.experts.{parameter}", parts, of_one, b[:, i::count]
+
+
+def _is_of(
+    weights: Mapping[str, Tensor],
+    keys: tuple[str, str],
+    shapes: Sequence[tuple[int, ...]],
+    count: int,
+) -> bool:
+    """Whether A and B are there and of such matrices, one above the other, of so many experts."""
+    if not all(key in weights for key in keys):
+        return False
+    a, b = (weights[key] for key in keys)
+    outputs, inputs = sum(shape[0] for shape in shapes), shapes[0][1]
+    rows = len(a)
+    return rows % count == 0 and a.shape == (rows, inputs) and b.shape == (outputs, rows)
 
 
 class _Adapter(NamedTuple):

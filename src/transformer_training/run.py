@@ -301,7 +301,9 @@ class Run:
         among = torch.arange(count * size)
         parts = [ranks.share(part) for part in among.split(size)]
         batches = self._batches(parts, among, held_out=True)
-        loss = ranks.mean(evaluate(self.loss, self.loss_of, batches)).item()
+        # A batch's loss has been multiplied by its share of all tokens, those of other ranks too.
+        mean = evaluate(self.loss, self.loss_of, batches, scored=lambda batch: 1)
+        loss = ranks.mean(mean).item()
         if loss < (math.inf if self.best is None else self.best):  # NaN is no best
             self.best = loss
             model = self._plain()

@@ -208,13 +208,17 @@ def _divisors(
             raise ValueError("mean_over_ranks is for the counts that scored gives; pass it, too")
         return [len(micro_batches)] * len(micro_batches)
     counts = [int(scored(ids)) for ids in micro_batches]
-    if not counts or min(counts) < 1:
-        raise ValueError(f"each micro-batch must score a token or more, got counts {counts}")
+    _require_counts(counts, "micro-batch")
     mean = float(sum(counts))
     if mean_over_ranks is not None:
         device = optimizer.param_groups[0]["params"][0].device
         mean = mean_over_ranks(torch.tensor(mean, dtype=torch.float64, device=device)).item()
     return [mean / count for count in counts]
+
+
+def _require_counts(counts: Sequence[int], of: str) -> None:
+    if not counts or min(counts) < 1:
+        raise ValueError(f"each {of} must score a token or more, got counts {list(counts)}")
 
 
 def clip_gradients(optimizer: Optimizer, longest: float) -> Float[Tensor, ""]:
@@ -245,21 +249,71 @@ def clip_gradients(optimizer: Optimizer, longest: float) -> Float[Tensor, ""]:
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, loss_of: Loss, batches: Iterable[Sequences]) -> Float[Tensor, ""]:
-    """The mean loss of batches, without dropout; the model is then in training mode.
+def evaluate(
+    model: nn.Module,
+    loss_of: Callable[[Any], Tensor],
+    batches: Iterable[Any],
+    *,
+    scored: Callable[[Any], Tensor | int] | None = None,
+) -> Float[Tensor, ""]:
+    r"""The mean loss of all scored tokens, without dropout; the model is then in training mode.
+
+    The loss of batch k, of :math:`K`, counts by its scored tokens :math:`n_k`, as in
+    :func:`train_step`, so that it does not matter how sequences are put into batches.
+
+    .. math::
+        L = \sum_{k=1}^K \frac{n_k}{n} L_k, \qquad n = \sum_{k=1}^K n_k
 
     Args:
         model: The model.
         loss_of: Gives the mean loss of a batch.
-        batches: Sequences, as many in each.
+        batches: Sequences, or whatever `loss_of` takes.
+        scored: Gives the number of tokens of a batch that its mean loss is a mean of, see
+            :func:`train_step`; needed where labels of -100 leave some out. If not given, a batch's
+            own attribute `scored`, as :class:`ChatBatch` has it, and of a tensor of sequences all
+            tokens but the first of each.
 
     Returns:
-        The mean.
+        The mean, in nats where `loss_of` is in nats.
+
+    Raises:
+        TypeError: If `scored` is not given, and a batch is no tensor and has no such attribute.
+        ValueError: If there is no batch, or one has no scored token.
+
+    Examples:
+        >>> batches = [torch.ones(3, 2), 5 * torch.ones(1, 2)]  # three sequences of a token, one
+        >>> evaluate(nn.Identity(), torch.mean, batches)
+        tensor(2.)
+        >>> evaluate(nn.Identity(), torch.mean, batches, scored=lambda batch: 1)
+        tensor(3.)
     """
+    losses, counts = [], []
     model.eval()
-    losses = [loss_of(ids) for ids in batches]
-    model.train()
-    return torch.stack(losses).mean()
+    try:
+        for batch in batches:
+            counts.append(int((scored or _scored_of)(batch)))
+            losses.append(loss_of(batch))
+    finally:
+        model.train()
+    _require_counts(counts, "batch")
+    found = torch.stack(losses)
+    # 1 for each, and so the plain mean to its last digit, where batches score as many.
+    weights = [count * len(counts) / sum(counts) for count in counts]
+    return (found * found.new_tensor(weights)).mean()
+
+
+def _scored_of(batch: Any) -> int:
+    """How many tokens of a batch are scored, where all are, or where it says so itself."""
+    if isinstance(batch, Tensor):
+        return batch[..., 1:].numel()
+    if not hasattr(batch, "scored"):
+        raise TypeError(
+            "scored must be given for batches that are neither a tensor of sequences nor have an "
+            f"attribute scored, got a batch of {type(batch).__name__}: pass what counts its "
+            "tokens, such as scored=lambda batch: (batch[1][:, 1:] != -100).sum() for ids and "
+            "labels"
+        )
+    return int(batch.scored)
 
 
 def whole(tensor: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Runs in which adapters learn, and the weights of a published model stay as they are."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,62 @@ def test_adapters_that_peft_trained_are_read(family, of_family, tmp_path):
     save_adapters(ours, tmp_path / "again")
     again = load_adapters(load_model(folder), tmp_path / "again")
     torch.testing.assert_close(again(IDS), theirs(IDS).logits)
+
+
+PACKED = ["experts.gate_up_proj", "experts.down_proj"]
+
+
+@pytest.mark.parametrize("family", ["mixtral", "qwen3_moe"])
+@pytest.mark.parametrize("targets", [PACKED, PACKED[:1], PACKED[1:]])
+def test_adapters_that_peft_trained_on_packed_experts_are_read(
+    family, targets, of_family, tmp_path
+):
+    folder = folder_of(of_family(family))
+    config = peft.LoraConfig(
+        r=3,
+        target_modules=["q_proj"],
+        target_parameters=targets,
+        use_rslora=True,
+        rank_pattern={"0.mlp.experts.gate_up_proj": 2},
+        alpha_pattern={"experts.down_proj": 5},
+    )
+    theirs = drawn(peft.get_peft_model(theirs_in(folder), config)).double()
+    theirs.save_pretrained(tmp_path / "adapter")
+    ours = load_adapters(load_model(folder).double(), tmp_path / "adapter")
+    expected = theirs(IDS).logits
+    assert not torch.allclose(load_model(folder).double()(IDS), expected, atol=1e-2)
+    torch.testing.assert_close(ours(IDS), expected, atol=1e-6, rtol=0)  # routing is in float32
+    merged = theirs.merge_and_unload()
+    merged.save_pretrained(tmp_path / "merged")
+    torch.testing.assert_close(ours.merge_and_unload()(IDS), load_model(tmp_path / "merged")(IDS))
+
+
+def test_adapters_of_packed_experts_are_written_and_read_again(of_family, tmp_path):
+    folder = folder_of(of_family("qwen3_moe"))
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"], target_parameters=PACKED)
+    theirs = drawn(peft.get_peft_model(theirs_in(folder), config))
+    theirs.save_pretrained(tmp_path / "adapter")
+    save_adapters(load_adapters(load_model(folder), tmp_path / "adapter"), tmp_path / "again")
+    again = load_adapters(load_model(folder), tmp_path / "again")
+    torch.testing.assert_close(again(IDS), theirs(IDS).logits, atol=1e-5, rtol=0)
+    alone = peft.PeftModel.from_pretrained(theirs_in(folder), tmp_path / "again")
+    torch.testing.assert_close(alone(IDS).logits, again(IDS), atol=1e-5, rtol=0)
+
+
+def test_adapters_of_other_parameters_and_of_other_experts_are_refused(of_family, tmp_path):
+    folder = folder_of(of_family("mixtral"))
+    config = peft.LoraConfig(r=2, target_modules=[], target_parameters=["q_proj.weight", *PACKED])
+    peft.get_peft_model(theirs_in(folder), config).save_pretrained(tmp_path / "adapter")
+    said = r"target_parameters = \['q_proj.weight'\] are not read, .* merge_and_unload"
+    with pytest.raises(ValueError, match=said):
+        load_adapters(load_model(folder), tmp_path / "adapter")
+    config = peft.LoraConfig(r=2, target_modules=[], target_parameters=PACKED)
+    peft.get_peft_model(theirs_in(folder), config).save_pretrained(tmp_path / "adapter")
+    model = load_model(folder)
+    for sizes in ({"intermediate_size": 7}, {"num_experts": 3}):
+        other = type(model)(replace(model.config, **sizes))
+        with pytest.raises(ValueError, match=r"0\.mlp\.experts.* is no part of one of a"):
+            load_adapters(other, tmp_path / "adapter")
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class TestWhatARunLeaves:
     ):
         told = iter([torch.nan, 3.0, 2.0])
         monkeypatch.setattr(
-            "transformer_training.run.evaluate", lambda *_: torch.tensor(next(told))
+            "transformer_training.run.evaluate", lambda *_, **__: torch.tensor(next(told))
         )
         run(small, tmp_path)
         names = [f"{folder}/model.safetensors" for folder in ("best", "final")]

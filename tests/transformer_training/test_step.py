@@ -12,6 +12,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from transformer_layers import GPT2, GPT2Config
+from transformer_training.chats import rows_side_by_side
 from transformer_training.step import (
     clip_gradients,
     evaluate,
@@ -288,3 +289,48 @@ def test_dropout_is_off_in_evaluation_and_on_after_it():
     assert not loss.requires_grad
     model.eval()
     assert_close(loss, torch.stack([model.loss(each) for each in batches]).mean().detach())
+
+
+@pytest.mark.parametrize("sizes", [[1] * 6, [4, 2], [5, 1], [2, 2, 2], [6]])
+def test_the_mean_of_unequal_batches_is_that_of_all_scored_tokens(sizes: list[int]):
+    ids, labels = padded()
+    parts = list(zip(ids.split(sizes), labels.split(sizes), strict=True))
+    model = GPT2(CONFIG)
+    model.h[0].mlp.c_fc.weight.data.mul_(50)  # so that losses differ
+    loss = evaluate(model, lambda batch: model.loss(*batch), parts, scored=scored)
+    assert_close(loss, model.loss(ids, labels).detach(), rtol=0, atol=1e-12)
+    # Where all tokens are scored, a batch says how many they are.
+    loss = evaluate(model, model.loss, iter(ids.split(sizes)))
+    assert_close(loss, model.loss(ids).detach(), rtol=0, atol=1e-12)
+
+
+def test_a_batch_says_how_many_of_its_tokens_are_scored():
+    ids, labels = padded()
+    rows = zip(ids, labels, strict=True)
+    batches = [rows_side_by_side([[row]], seq=9) for row in rows]
+    model = GPT2(CONFIG)
+    loss = evaluate(model, lambda batch: batch.loss(model), batches)
+    assert_close(loss, model.loss(ids, labels).detach(), rtol=0, atol=1e-12)
+
+
+def test_equal_batches_have_the_plain_mean_to_its_last_digit():
+    model, batches = GPT2(CONFIG), torch.randint(61, (21, 11)).split(3)
+    losses = torch.stack([model.loss(each) for each in batches])
+    assert evaluate(model, model.loss, batches).equal(losses.mean().detach())
+
+
+def test_what_cannot_be_evaluated_is_refused():
+    ids, labels = padded()
+    model = GPT2(CONFIG)
+    nothing = (ids, torch.full_like(labels, -100))
+
+    def loss_of(batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return model.loss(*batch)
+
+    with pytest.raises(TypeError, match=r"scored must be given .* got a batch of tuple"):
+        evaluate(model, loss_of, [(ids, labels)])
+    assert all(each.training for each in model.modules())
+    with pytest.raises(ValueError, match=r"each batch must score a token .* counts \[21, 0\]"):
+        evaluate(model, lambda batch: torch.zeros(()), [(ids, labels), nothing], scored=scored)
+    with pytest.raises(ValueError, match=r"got counts \[\]"):
+        evaluate(model, loss_of, [])

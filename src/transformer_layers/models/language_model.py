@@ -105,8 +105,9 @@ class LanguageModel(nn.Module, ABC):
                 `(batch, seq, length)`, such as :func:`document_mask`; `length` counts the positions
                 in the caches, too. All if not given. What a position without any key computes is
                 finite and means nothing.
-            positions: Position ids, int64 or int32 of shape `(seq,)` or `(batch, seq)`; those that
-                follow what the caches hold if not given, whatever the mask hides.
+            positions: Position ids, int64 or int32 of shape `(batch, seq)`, or of `(seq,)` or
+                `(1, seq)` for all sequences; those that follow what the caches hold if not given,
+                whatever the mask hides.
             inputs_embeds: In the place of the embeddings of tokens, shape `(..., seq, d_model)`.
 
         Returns:
@@ -217,6 +218,7 @@ class LanguageModel(nn.Module, ABC):
         if mask is not None:
             require_mask(mask, tuple(batch), seq, past + seq)
         if positions is not None:
+            positions = _of_all_alike(positions, seq) if batch else positions
             require_position_ids(positions, tuple(batch), seq, self.max_seq)
         device = self._embedding.weight.device
         context = context_of_pass(seq, caches, device, mask, positions)
@@ -329,3 +331,9 @@ class LanguageModel(nn.Module, ABC):
         stops = require_stops(eos_token, self.vocab_size)
         entries = {"eos_token_id": stops[0]} if stops else {}
         write_checkpoint(self.codec, folder, self.config, self.state_dict(), entries)
+
+
+def _of_all_alike(positions: Tensor, seq: int) -> Tensor:
+    """Position ids of shape `(1, seq)` without their first axis; others as they are."""
+    alike = positions.ndim == 2 and positions.shape[0] == 1 and positions.shape[1] == seq
+    return positions[0] if alike else positions

@@ -1,10 +1,12 @@
 """The data files of each page: those that its cells opened, and those that it declares.
 
 What they held is remembered with the page, so that a build reads the page again once one of them
-has changed. Names are relative to the book's folder, with slashes.
+has changed. Names are relative to the book's folder, with slashes. One that ends with a slash is a
+folder that the cells listed, and what is remembered of it are the names of what it held.
 """
 
 import glob
+import hashlib
 import json
 import posixpath
 from collections.abc import Iterable
@@ -18,11 +20,14 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
+from verified_book.kernels.audit_hook import names_in, time_and_size
 from verified_book.records import follow_pages
 from verified_book.regular import digest_of
 
 logger = logging.getLogger(__name__)
 
+# Time and size of a file, or the names in a folder; None of what was not there.
+Stamp = list[Any] | None
 MISSING = "missing"
 CHANGED = "changed while the page ran"  # equals no state that a file can have
 # What the page that is being read declares, until it has been read.
@@ -37,7 +42,7 @@ class PageFiles:
     Attributes:
         folder: The page's own folder, where its cells run.
         patterns: The globs that were declared for it.
-        opened: What its cells opened to read.
+        opened: What its cells opened to read, or listed.
         digests: A digest of each of those, and of each file that the patterns match.
     """
 
@@ -63,7 +68,10 @@ def digests(source: Path, opened: Iterable[str], patterns: Iterable[str]) -> dic
     names = {*opened}
     for pattern in patterns:
         names.update(matches(source, pattern))
-    return {name: digest(source / name) for name in sorted(names)}
+    return {
+        name: digest_of_names(source / name) if name.endswith("/") else digest(source / name)
+        for name in sorted(names)
+    }
 
 
 def matches(source: Path, pattern: str) -> list[str]:
@@ -83,6 +91,12 @@ def digest(path: Path) -> str:
         return "folder"
     except OSError as error:
         return MISSING if not path.exists() else str(error.strerror)
+
+
+def digest_of_names(folder: Path) -> str:
+    """What tells one state of the names in a folder from another."""
+    names = names_in(str(folder))
+    return MISSING if names is None else hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
 def pages(env: BuildEnvironment) -> dict[str, PageFiles]:
@@ -149,15 +163,27 @@ def remember(app: Sphinx, metadata: Any, log: Path | None) -> None:
     patterns = declared(app, metadata)
     found = digests(source, stamps, patterns)
     for name, stamp in stamps.items():
-        # Its own changes are the page's business; others came while it ran, perhaps too late.
-        if name not in written and stamp != stamp_of(source / name):
+        if _changed_meanwhile(source, name, stamp, written):
             found[name] = CHANGED
     pages(app.env)[docname] = PageFiles(folder_of(docname), patterns, list(stamps), found)
 
 
-def read_log(log: Path | None) -> tuple[dict[str, list[int] | None], set[str]]:
-    """What a kernel has opened to read, with time and size then, and what it has written."""
-    stamps: dict[str, list[int] | None] = {}
+def _changed_meanwhile(source: Path, name: str, stamp: Stamp, written: set[str]) -> bool:
+    """Whether others have changed a file, or a folder that was listed, perhaps too late.
+
+    Its own changes are the page's business.
+    """
+    if not name.endswith("/"):
+        return name not in written and stamp != time_and_size(str(source / name))
+    folder = name.removeprefix("./")
+    inside = (each.removeprefix(folder) for each in written if each.startswith(folder))
+    own = {each.partition("/")[0] for each in inside}
+    return not set(stamp or ()) ^ set(names_in(str(source / name)) or ()) <= own
+
+
+def read_log(log: Path | None) -> tuple[dict[str, Stamp], set[str]]:
+    """What a kernel has read, with :data:`Stamp` of it then, and what it has written."""
+    stamps: dict[str, Stamp] = {}
     written: set[str] = set()
     lines = log.read_bytes().split(b"\n")[:-1] if log and log.is_file() else []
     for kind, name, stamp in map(json.loads, lines):
@@ -166,15 +192,6 @@ def read_log(log: Path | None) -> tuple[dict[str, list[int] | None], set[str]]:
         if "w" in kind:
             written.add(name)
     return stamps, written
-
-
-def stamp_of(path: Path) -> list[int] | None:
-    """Time and size of a file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return [status.st_mtime_ns, status.st_size]
 
 
 def read_docinfo(app: Sphinx, doctree: nodes.document) -> None:

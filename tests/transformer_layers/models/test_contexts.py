@@ -15,6 +15,8 @@ from tests.transformer_layers.comparisons import assert_same, with_random_weight
 from tests.transformer_layers.models.llama.families import in_float64
 from transformer_layers import (
     GPT2,
+    Gemma3,
+    Gemma3Config,
     GPT2Config,
     Llama,
     LlamaConfig,
@@ -35,6 +37,10 @@ MODELS: dict[str, Any] = {
     "Mistral": lambda: Llama(LlamaConfig(*SIZES, sliding_window=4, model_type="mistral")),
     "Qwen 3": lambda: Llama(LlamaConfig(*SIZES, model_type="qwen3")),
     "OLMo 2": lambda: Llama(LlamaConfig(*SIZES, model_type="olmo2")),
+    "Mixtral": lambda: Llama(LlamaConfig(*SIZES, model_type="mixtral", num_experts=3)),
+    "Gemma 3": lambda: Gemma3(
+        Gemma3Config(*SIZES, sliding_window=4, layer_types=("sliding_attention", "full_attention"))
+    ),
 }
 THEIRS: dict[str, Any] = {
     "GPT2": lambda: GPT2LMHeadModel(
@@ -118,6 +124,31 @@ def test_position_ids_are_free(model):
     assert_same([shifted[0]], [model(ids, positions=positions)[0]])
     assert_same([model(ids, caches)], [model(ids)])
     assert_same([model(ids, positions=positions.int())], [model(ids, positions=positions)])
+
+
+def test_position_ids_of_one_sequence_are_those_of_all(model):
+    ids, positions = random_ids(3, 5), torch.tensor([[4, 5, 6, 8, 11]])
+    whole = model(ids, positions=positions.expand(3, 5))
+    assert_same([model(ids, positions=positions)], [whole])
+    assert_same([model(ids[:1], positions=positions)], [whole[:1]])
+    assert_same([model(ids[None], positions=positions)], [whole[None]])  # (..., seq)
+    caches = model.new_caches(3, 9)
+    model(ids, caches)
+    own = model.new_caches(3, 9)
+    model(ids, own)
+    expected = model(ids[:, :2], own, positions=torch.tensor([[7, 9]] * 3))
+    assert_same([model(ids[:, :2], caches, positions=torch.tensor([[7, 9]]))], [expected])
+    labeled = model.loss(ids, positions=positions)
+    assert_same([labeled], [model.loss(ids, positions=positions.expand(3, 5))])
+    if not isinstance(model, Gemma3):
+        ready = ready_for_inference(model.float(), torch.float32)
+        assert_same([ready(ids, positions=positions)], [ready(ids, positions=positions[0])])
+    for other in ((2, 5), (1, 1, 5), (1, 4)):
+        said = f"positions must be of shape (5,) or (3, 5), got {other}"
+        with pytest.raises(ValueError, match=re.escape(said)):
+            model(ids, positions=torch.zeros(other, dtype=torch.int64))
+    with pytest.raises(ValueError, match=re.escape("positions must be of shape (5,), got (1, 5)")):
+        model(ids[0], positions=positions)
 
 
 def test_embeddings_in_the_place_of_tokens_give_the_same(model):

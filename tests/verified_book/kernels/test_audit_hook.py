@@ -85,7 +85,28 @@ CASES = {
         ("w", "__pycache__/pyc"),
     ],
     "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
-    "open(0, closefd=False); os.listdir('.'); os.close(os.open('.', os.O_RDONLY))": [],
+    "open(0, closefd=False); os.listdir(os.open('.', os.O_RDONLY))": [],
+    "os.listdir(); os.listdir('.'); os.scandir(os.path.abspath('.'))": [("r", "./")],
+    "os.listdir('sub'); os.scandir(b'sub/.'); open('sub/c.txt')": [
+        ("r", "sub/"),
+        ("r", "sub/c.txt"),
+    ],
+    "import glob; glob.glob('s*/*.txt')": [("r", "./"), ("r", "sub/")],
+    "import glob; glob.glob('part/**', recursive=True)": [("r", "part/")],
+    "from pathlib import Path; [*Path('sub').iterdir()]; [*Path('part').glob('*')]": [
+        ("r", "sub/"),
+        ("r", "part/"),
+    ],
+    "os.listdir('_build'); os.listdir('..'); os.listdir('/'); os.listdir(os.sep * 2)": [],
+    "os.listdir('__pycache__'); os.listdir(os.path.dirname(os.__file__))": [],
+    "os.listdir('../../link'); os.listdir('../../link/sub')": [("r", "./"), ("r", "sub/")],
+    "os.mkdir('new'); os.listdir('new'); os.rmdir('new'); os.mkdir('sub/__pycache__')": [
+        ("w", "new"),
+        ("r", "new/"),
+    ],
+    "try: os.listdir('gone')\nexcept OSError: pass": [("r", "gone/")],
+    "import importlib.metadata as m; [*m.distributions()]; import pkgutil, helper\n"
+    "[*pkgutil.iter_modules()]": [("r", "helper.py")],
     "sys.audit('open', object(), 'r', 0); sys.audit('open'); open('b.txt')": [("r", "b.txt")],
 }
 if hasattr(os, "fork"):
@@ -108,6 +129,14 @@ def test_time_and_size_are_those_of_the_first_time(book: Path):
     status = os.stat(book / "a.csv")
     (line,) = noted(book, "open('a.csv').read()")
     assert line == ["r", "a.csv", [status.st_mtime_ns, 0]]
+
+
+def test_of_a_folder_the_names_are_noted(book: Path):
+    (book / "sub/__pycache__").mkdir()
+    for name in (".jupyter_cache", "x.pyc", ".hidden"):
+        (book / "sub" / name).touch()
+    lines = noted(book, "os.listdir('sub'); open('sub/new', 'w').close(); os.listdir('sub')")
+    assert lines == [["r", "sub/", [".hidden", "c.txt"]], ["w", "sub/new", None]]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,42 @@ def test_a_mode_without_a_cache(tmp_path: Path):
     assert book.build().ran == {"index"}
 
 
+def test_a_page_runs_again_when_a_folder_that_it_lists_holds_something_else(tmp_path: Path):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
+    own = "open('data/own.txt', 'w').close()\nos.makedirs('data/made', exist_ok=True)"
+    cell = f"import os, helper, importlib.metadata\nlen(os.listdir('data'))\n{own}\n"
+    book.page(
+        "index", cell + "[*importlib.metadata.entry_points(), print(len(os.listdir('data')))]"
+    )
+    book.write("helper.py", "x = 1")
+    book.write("data/a.txt", "")
+    first = book.build("-W")
+    assert first.status == 0, first.log
+    book.write("beside.txt", "modules are looked for beside it")
+    book.write("data/a.txt", "another text")
+    book.write("data/__pycache__/x.pyc", "")
+    assert book.build("-W").ran == set()
+    book.write("data/b.txt", "")
+    build = book.build("-W")
+    assert build.ran == {"index"}
+    assert "index: data/ changed since it ran" in build.log
+    assert book.build().ran == set()
+    book.write("data/c.txt", "")
+    forget(book)  # so that only the cache knows
+    assert book.build().log.count("Executing notebook using") == 1
+    (book.folder / "data/a.txt").unlink()
+    assert book.build("-W").ran == {"index"}
+
+
+def test_a_folder_that_others_change_while_the_page_runs(tmp_path: Path):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
+    others = "import os, subprocess\nos.listdir()\nsubprocess.run('echo x > new.txt', shell=True)"
+    book.page("index", others)
+    assert book.build().warnings == ["./ changed while the book was built; build it again"]
+    assert book.build("-W").status == 0  # it is there now
+    assert book.build().ran == set()
+
+
 def test_files_that_change_while_the_book_is_built(tmp_path: Path):
     book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
     others = "import subprocess\nsubprocess.run('echo x >> others.txt', shell=True)"
@@ -182,6 +218,10 @@ def test_what_has_changed(tmp_path: Path):
     (tmp_path / "c2").touch()
     (tmp_path / "d").touch()
     assert known.changed(tmp_path) == ["a", "b", "c2", "gone"]
+    listing = PageFiles("", [], ["sub/", "./"], {}).with_patterns(tmp_path, [])
+    assert listing.digests["sub/"] == "missing"
+    (tmp_path / "sub").mkdir()
+    assert listing.changed(tmp_path) == ["./", "sub/"]
     known.digests["a"] = files.CHANGED
     assert "a" in known.changed(tmp_path)
 
