@@ -36,16 +36,20 @@ class MultiHeadLatentAttention(nn.Module):
     r"""Multi-head latent attention of a sequence to itself, https://arxiv.org/abs/2405.04434.
 
     .. math::
-        c_t &= \mathrm{RMSNorm}(W^{DKV} x_t), & k_t^R &= \mathrm{RoPE}(W^{KR} x_t) \\
-        k_{t,h} &= [W^{UK}_h c_t;\, k_t^R], & v_{t,h} &= W^{UV}_h c_t \\
-        q_{t,h} &= [W^{UQ}_h c_t^Q;\, \mathrm{RoPE}(W^{QR}_h c_t^Q)], &
-        c_t^Q &= \mathrm{RMSNorm}(W^{DQ} x_t) \\
+        c_t &= \mathrm{RMSNorm}(W^{DKV} x_t)
+        \\
+        k_{t,h} &= [W^{UK}_h c_t;\, \mathrm{RoPE}(W^{KR} x_t)], \quad v_{t,h} = W^{UV}_h c_t
+        \\
+        c_t^Q &= \mathrm{RMSNorm}(W^{DQ} x_t)
+        \\
+        q_{t,h} &= [W^{UQ}_h c_t^Q;\, \mathrm{RoPE}(W^{QR}_h c_t^Q)]
+        \\
         \mathrm{head}_{t,h} &= \sum_{s \le t} \mathrm{softmax}_s\left(
         \frac{q_{t,h}^\top k_{s,h}}{\sqrt{d_{nope} + d_{rope}}}\right) v_{s,h}
 
     Equations 9 to 19 there, with all of it together in 37 to 47; the norms of the latents are in
     its section 3.1.2. Equations 1 to 11 of https://arxiv.org/abs/2412.19437 are the same. Only
-    :math:`c_t` and :math:`k_t^R` are kept of a position, `kv_rank + d_rope` numbers for all heads:
+    :math:`c_t` and the turned key are kept of a position, `kv_rank + d_rope` numbers for all heads:
     see :class:`LatentCache`. A rotation between :math:`W^{UQ}` and :math:`W^{UK}` would depend on
     both positions. So a part of each query and one key for all heads are turned, and the rest is
     not.
