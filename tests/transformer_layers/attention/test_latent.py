@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import DeepseekV3Config, DynamicCache
 from transformers.models.deepseek_v3 import modeling_deepseek_v3 as reference
 
@@ -275,6 +276,36 @@ def test_where_keys_are_made_by_another_module_than_a_linear_one_it_is_called():
     layer.kv_b_proj = torch.nn.Sequential(layer.kv_b_proj)
     found = [layer(part, cache) for part in x.split([8, 1], dim=1)]
     assert_same([torch.cat(found, dim=1)], [expected])
+
+
+def test_no_copy_of_what_is_kept_is_made_for_each_head():
+    layer, x = layer_of(D_MODEL, 64, 32, 8, 2), random(1, 301, D_MODEL)
+    cache = cache_for(layer, 1, 301)
+    with torch.no_grad():
+        layer(x[:, :300], cache)
+        made = []
+
+        class Recording(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                result = function(*args, **(kwargs or {}))
+                if isinstance(result, torch.Tensor):
+                    made.append(result.untyped_storage().nbytes())
+                return result
+
+        with Recording():
+            layer(x[:, 300:], cache)
+    # Views of the matrix that is absorbed; keys of all heads would be four times as large.
+    assert max(made) == layer.kv_b_proj.weight.nbytes < 301 * 64 * 10 * 8 / 4
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_under_autocast_with_a_cache_of_what_products_are():
+    layer, x = with_random_weights(MultiHeadLatentAttention(*SIZES)), torch.randn(2, 9, D_MODEL)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        cache = LatentCache.like(layer.kv_b_proj.weight, 2, 9, KV_RANK, D_ROPE)
+        found = torch.cat([layer(part, cache) for part in x.split([4, 1, 4], dim=1)], dim=1)
+    assert found.dtype == torch.bfloat16
+    assert_same([found.float()], [layer(x)], 0.05)  # some products that are rounded to 8 bits
 
 
 @pytest.mark.usefixtures("as_users_run_it")
