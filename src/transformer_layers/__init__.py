@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from transformer_layers.attention.cache import KeyValueCache
 from transformer_layers.attention.definition import attention_weights, scaled_dot_product_attention
 from transformer_layers.attention.grouped import GroupedQueryAttention
+from transformer_layers.attention.latent import MultiHeadLatentAttention
+from transformer_layers.attention.latent_cache import LatentCache
 from transformer_layers.attention.masks import (
     causal_mask,
     document_mask,
@@ -108,6 +110,7 @@ __all__ = [
     "InferenceError",
     "Inspection",
     "KeyValueCache",
+    "LatentCache",
     "LayerNorm",
     "LinearScaling",
     "Llama",
@@ -118,6 +121,7 @@ __all__ = [
     "LongRoPEScaling",
     "MixtureOfExperts",
     "MultiHeadAttention",
+    "MultiHeadLatentAttention",
     "NTKScaling",
     "PackedGatedFeedForward",
     "PaperLengthPenalty",

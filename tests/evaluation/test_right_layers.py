@@ -251,6 +251,17 @@ def _groups(candidate: Any) -> Pairs:
     return same(loaded(candidate(8, 4, 2), weights), ours, drawn(2, 5, 8))
 
 
+@compared("ProductsInTheLatents")
+def _latents(candidate: Any) -> Pairs:
+    sizes = (8, 3, 5, 4, 2, 6, 7)
+    ours: Any = filled(book.MultiHeadLatentAttention(*sizes))
+    names = {"q_a_proj": "wq_a", "q_a_layernorm": "q_norm", "q_b_proj": "wq_b"}
+    names |= {"kv_a_proj_with_mqa": "wkv_a", "kv_a_layernorm": "kv_norm", "kv_b_proj": "wkv_b"}
+    names |= {"o_proj": "wo"}
+    weights = {f"{names[each[:-7]]}.weight": value for each, value in ours.named_parameters()}
+    return same(loaded(candidate(*sizes), weights), ours, drawn(2, 5, 8))
+
+
 # Masks.
 
 

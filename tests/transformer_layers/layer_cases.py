@@ -182,6 +182,19 @@ CASES = [
         smooth_only_in=math_kernel,
         compiled="nightly",  # as a part of Mistral and Qwen 3, see test_contexts.py
     ),
+    LayerCase(
+        "MultiHeadLatentAttention",
+        lambda: tl.MultiHeadLatentAttention(D_MODEL, 4, 5, 3, 2),
+        sequences,
+        smooth_only_in=math_kernel,
+    ),
+    LayerCase(
+        "MultiHeadLatentAttention with latents of queries and biases",
+        lambda: tl.MultiHeadLatentAttention(D_MODEL, 4, 5, 3, 2, 4, 7, bias=True),
+        sequences,
+        smooth_only_in=math_kernel,
+        compiled="nightly",
+    ),
     LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first, compiled="both"),
     LayerCase(
         "BatchNorm1d averaging",

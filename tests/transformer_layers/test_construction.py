@@ -33,6 +33,7 @@ LAYERS = {
     tl.TopKRouter: (6, 3, 2),
     tl.SigmoidRouter: (6, 3, 2),
     tl.GroupedQueryAttention: (6, 2, 1),
+    tl.MultiHeadLatentAttention: (6, 2, 5, 3, 2, 4, 7, tl.RotaryPositions(2)),
 }
 WITHOUT_PARAMETERS_OR_MADE_OF_A_CONFIG = {
     tl.Dropout,

@@ -60,7 +60,7 @@ def test_each_situation_is_made_for_every_layer_in_which_it_can_arise() -> None:
     }
     assert asked("square masks") == asked("hidden queries") == masked | blocks
     cached = {"CausalSelfAttention", "GroupedQueryAttention", "GPT2Block", "GPT2"}
-    cached |= {"Llama", "LlamaBlock"}
+    cached |= {"Llama", "LlamaBlock", "MultiHeadLatentAttention"}
     decoders = {each for each in blocks if "Decoder" in each}
     assert asked("padded caches") == asked("caches in turn")
     assert asked("caches in turn") == asked("long caches") == cached | decoders

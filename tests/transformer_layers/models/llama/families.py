@@ -7,6 +7,7 @@ run with `in_float64`, which has their modules take float64 for it.
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -128,9 +129,9 @@ class _Float64:
 
 
 @contextmanager
-def in_float64() -> Iterator[None]:
-    """What their models compute in float32 is computed in float64."""
-    modules = [sys.modules[kind.__module__] for kind in _THEIRS.values()]
+def in_float64(*others: ModuleType) -> Iterator[None]:
+    """What their models, and those of other modules, compute in float32 is computed in float64."""
+    modules = [*(sys.modules[kind.__module__] for kind in _THEIRS.values()), *others]
     with ExitStack() as stack:
         for each in (*modules, modeling_rope_utils):
             stack.enter_context(mock.patch.object(each, "torch", _Float64()))
