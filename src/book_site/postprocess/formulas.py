@@ -110,7 +110,11 @@ def typeset(pages: dict[Path, str], site: Path) -> None:
 
 
 def _with_fonts(text: str, file: Path, site: Path) -> str:
-    """A page that asks for the fonts of its formulas at once: late ones would move its lines."""
+    """A page that asks for the fonts of its formulas at once: late ones would move its lines.
+
+    Not where it is read from a disk, which browsers take for another site's: no font may be asked
+    for there, and none is late.
+    """
     fonts = site / "_static" / "katex" / "fonts"
     links = [
         f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{href}">'
@@ -118,7 +122,11 @@ def _with_fonts(text: str, file: Path, site: Path) -> str:
         if mark in text and f"fonts/{name}" not in text and (fonts / name).is_file()
         for href in [Path(os.path.relpath(fonts / name, file.parent)).as_posix()]
     ]
-    return text.replace("<head>", "".join(["<head>", *links]), 1)
+    if not links:
+        return text
+    asked = f"document.head.insertAdjacentHTML('beforeend','{''.join(links)}')"
+    script = f"<script>location.protocol==='file:'||{asked}</script>"
+    return text.replace("<head>", f"<head>{script}", 1)
 
 
 def _formula(match: re.Match[str]) -> tuple[str, bool, str] | None:
