@@ -117,7 +117,8 @@ def test_a_build_runs_the_cells_that_it_must(
     life: Life, after: str, status: int, executed: set[str]
 ):
     assert life.builds[after].status == status, life.builds[after].log
-    assert life.builds[after].executed == executed
+    logs = "\n".join(build.log for build in life.builds.values())
+    assert life.builds[after].executed == executed, logs
 
 
 def test_an_unchanged_build_reads_and_writes_nothing(life: Life):

@@ -9,6 +9,7 @@ import weakref
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from jupyter_cache.base import CacheBundleIn
@@ -17,6 +18,7 @@ from jupyter_cache.cache.main import JupyterCacheBase
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sqlalchemy import event
 
 from verified_book.kernels import files
 from verified_book.kernels.files import PageFiles
@@ -26,6 +28,7 @@ from verified_book.sealed import read_sealed, write_sealed
 logger = logging.getLogger(__name__)
 
 _SIDECAR = "verified_book.json"
+_PATIENCE = 60  # seconds
 
 
 class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
@@ -39,6 +42,7 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
     def db(self) -> Any:
         """The database of the cache, whose connection ends with this object."""
         engine = create_db(self.path)
+        event.listen(engine, "connect", _wait_for_others)
         weakref.finalize(self, engine.dispose)
         return engine
 
@@ -87,6 +91,11 @@ class BookCache(JupyterCacheBase):  # type: ignore[misc]  # untyped
     def _folder(self, hashkey: str) -> Path:
         """Where the outputs of a notebook lie."""
         return Path(self._get_notebook_path_cache(hashkey)).parent
+
+
+def _wait_for_others(connection: Connection, _: Any) -> None:
+    """Has a page wait for others that write: after SQLite's five seconds its outputs are lost."""
+    connection.execute(f"PRAGMA busy_timeout = {1000 * _PATIENCE}")
 
 
 def read_sidecar(folder: Path) -> PageFiles:

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -166,6 +167,23 @@ def test_the_database_is_closed_when_a_page_is_done_with_it(tmp_path: Path):
     assert connections.checkedin() == 1
     del page
     assert connections.checkedin() == 0
+
+
+def test_outputs_are_kept_though_another_page_is_slow_to_keep_its_own(cache: BookCache):
+    """SQLite alone would wait for five seconds, and these outputs be lost."""
+    (folder,) = Path(cache.path, "executed").iterdir()
+    shutil.rmtree(folder)
+    other = sqlite3.connect(
+        Path(cache.path, "global.db"), isolation_level=None, check_same_thread=False
+    )
+    other.execute("begin immediate")
+    ending = threading.Timer(6, other.execute, ["rollback"])
+    ending.start()
+    cache.app.env = SimpleNamespace(docname="sub/page", temp_data={})
+    keep(cache)
+    ending.join()
+    other.close()
+    assert is_served(cache)
 
 
 def test_the_same_code_in_another_folder_has_other_files(cache: BookCache):
