@@ -78,7 +78,8 @@ _NUMBERS = frozenset({"layer_idx", "layer_id"})  # of a layer among its like
 # Never meant by place.
 _BY_NAME_ALONE = frozenset().union(
     *({name} | SYNONYMS[name] for name in ("num_heads", "dropout", "eps", "bias", "mask")),
-    {"device", "dtype"},
+    {"device", "dtype", "position_ids", "use_cache"},
+    {"past_key_values", "past_key_value", "layer_past"},  # caches of another kind
 )
 _CONFIGS = {"config", "cfg", "conf", "args", "hparams", "params", "configuration"}
 
