@@ -48,5 +48,6 @@ def tables_by_name(angles: Tensor, kind: str, dtype: torch.dtype) -> dict[str, o
         angles = angles[None]
     cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
     turns = torch.polar(torch.ones_like(angles), angles)
+    turns = turns if dtype == torch.float64 else turns.to(torch.complex64)
     values = ((COSINES, cos), (SINES, sin), (BOTH, (cos, sin)), (COMPLEX, turns))
     return {name: value for names, value in values for name in names}
