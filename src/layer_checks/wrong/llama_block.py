@@ -95,50 +95,28 @@ class FirstResidualMissing(BlockOfSizes):
 class MeanSubtracted(BlockOfSizes):
     """Has layer norms without biases."""
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        num_kv_heads: int,
-        d_ff: int,
-        eps: float = 1e-5,
-        base: float = 10_000.0,
-    ) -> None:
-        super().__init__(d_model, num_heads, num_kv_heads, d_ff, eps, base)
-        self.input_layernorm = LayerNorm(d_model, eps, bias=False)
-        self.post_attention_layernorm = LayerNorm(d_model, eps, bias=False)
+    def __init__(self, *sizes: Any, **options: Any) -> None:
+        super().__init__(*sizes, **options)
+        norm: Any = self.input_layernorm
+        self.input_layernorm, self.post_attention_layernorm = (
+            LayerNorm(self.self_attn.d_model, norm.eps, bias=False) for _ in range(2)
+        )
 
 
 @llama_block.wrong("give both norms the eps that is asked for.")
 class EpsIgnored(BlockOfSizes):
     """Always adds 0.00001."""
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        num_kv_heads: int,
-        d_ff: int,
-        eps: float = 1e-5,
-        base: float = 10_000.0,
-    ) -> None:
-        super().__init__(d_model, num_heads, num_kv_heads, d_ff, base=base)
+    def __init__(self, *sizes: Any, **options: Any) -> None:
+        super().__init__(*sizes, **options | {"eps": 1e-5})
 
 
 @llama_block.wrong("make the frequencies with the base that is asked for.")
 class BaseIgnored(BlockOfSizes):
     """Always has the base 10,000."""
 
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        num_kv_heads: int,
-        d_ff: int,
-        eps: float = 1e-5,
-        base: float = 10_000.0,
-    ) -> None:
-        super().__init__(d_model, num_heads, num_kv_heads, d_ff, eps)
+    def __init__(self, *sizes: Any, **options: Any) -> None:
+        super().__init__(*sizes, **options | {"base": 10_000.0})
 
 
 @llama_block.wrong("turn queries and keys by their positions.")
