@@ -56,6 +56,7 @@ from transformer_layers.models.gpt2.model import GPT2
 from transformer_layers.models.inspection import Inspection
 from transformer_layers.models.llama.config import LlamaConfig
 from transformer_layers.models.llama.model import Llama
+from transformer_layers.models.rotary_decoder import LlamaBlock
 from transformer_layers.models.transformer.config import TransformerConfig
 from transformer_layers.models.transformer.model import Transformer
 from transformer_layers.norms.batch_norm import BatchNorm1d
@@ -115,6 +116,7 @@ __all__ = [
     "LinearScaling",
     "Llama",
     "Llama3Scaling",
+    "LlamaBlock",
     "LlamaConfig",
     "LlamaForInference",
     "LlamaRMSNorm",

@@ -41,7 +41,10 @@ NO_LAYERS |= {"balanced_bias", "load_balancing_loss", "router_scores", "router_z
 NO_CASE = {"causal_mask", "padding_mask", "sinusoidal_positions", "sliding_window_mask"}
 NO_CASE |= {"smoothed_cross_entropy"}  # it refuses an empty batch: there is nothing to score
 CASE_OF = {"dropout": "Dropout", "attention_weights": "scaled_dot_product_attention"}
-TESTED_IN = {"GPT2Block": "tests/transformer_layers/models/gpt2/test_model.py"}
+TESTED_IN = {
+    "GPT2Block": "tests/transformer_layers/models/gpt2/test_model.py",
+    "LlamaBlock": "tests/transformer_layers/models/llama/test_model.py",
+}
 # The parts of models are layers where they are exported; a stack is layers one behind the other.
 MODULES = [
     name

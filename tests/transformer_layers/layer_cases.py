@@ -303,6 +303,17 @@ CASES = [
         random_in_training=True,
         smooth_only_in=math_kernel,
     ),
+    LayerCase(
+        "LlamaBlock",
+        lambda: tl.LlamaBlock(
+            tl.GroupedQueryAttention(D_MODEL, 2, 1),
+            tl.GatedFeedForward(D_MODEL, 10),
+            tl.LlamaRMSNorm,
+        ),
+        sequences,
+        smooth_only_in=math_kernel,
+        compiled="nightly",  # as a part of Llama
+    ),
     LayerCase("Llama", small_llama, tokens, smooth_only_in=math_kernel, max_seq=N_POSITIONS),
     LayerCase(
         "Gemma3",

@@ -25,7 +25,7 @@ _BATCHED = 3  # the axes of an input, or of tables, that has one for the batch
 def forms(candidate: Candidate) -> Iterator[Form]:
     """The forms that a class or a function of rotary positions may have by what it takes."""
     taken = taken_by(candidate)
-    if taken.keys() & NAMES:
+    if taken.keys() & NAMES and _is_given_heads_alone(taken):
         tables = ["pairs"] if taken.keys() & COMPLEX else list(TABLES)
         for behind, neighbours, kind in itertools.product((False, True), (False, True), tables):
             words = f"it is given {TABLES[kind]}, as its model gives them"
@@ -42,6 +42,13 @@ def forms(candidate: Candidate) -> Iterator[Form]:
             words = "its input has four axes" + ("; its positions, two" if batch else "")
             call = _by_positions(taken, neighbours, behind, batch)
             yield Form(_said(words, neighbours, behind), call)
+
+
+def _is_given_heads_alone(taken: Mapping[str, inspect.Parameter]) -> bool:
+    """Says if all that must be given beside tables and positions is heads, or queries and keys."""
+    known = NAMES | _FIRST
+    names = [n for n, each in taken.items() if each.default is each.empty and n not in known]
+    return len(names) == 1 or (len(names) == 2 and "q" in names[0] and "k" in names[1])
 
 
 def _said(words: str, neighbours: bool, behind: bool) -> str:

@@ -41,7 +41,9 @@ class LlamaBlock(nn.Module):
 
     Examples:
         >>> import torch
-        >>> from transformer_layers import GatedFeedForward, LlamaRMSNorm
+        >>> from transformer_layers import (
+        ...     GatedFeedForward, GroupedQueryAttention, LlamaBlock, LlamaRMSNorm
+        ... )
         >>> attention = GroupedQueryAttention(8, num_heads=4, num_kv_heads=2)
         >>> block = LlamaBlock(attention, GatedFeedForward(8, 20), LlamaRMSNorm)
         >>> block(torch.randn(3, 5, 8)).shape

@@ -19,6 +19,11 @@ def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Ten
     return turned(q), turned(k)
 
 
+def stretched(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, stretch: Tensor) -> Tensor:
+    """No form has a call like this, so that the reader's own lines must make it."""
+    return rotated(stretch * q, stretch * k, cos, sin)[0]
+
+
 def by_tables(layer: Any, x: Tensor, positions: Tensor | None = None, *, base: float) -> Tensor:
     d_k = x.shape[-1]
     positions = torch.arange(x.shape[-2]) if positions is None else positions
@@ -100,11 +105,11 @@ def test_a_function_is_adapted():
         ("gelu", lambda y, x: nn.functional.gelu(x), ["def adapter(layer, x):", "(y, x)"]),
         (
             "RotaryPositions",
-            rotated,
+            stretched,
             [
                 "def adapter(layer, x, positions=None, *, d_k, base=10000.0,",
-                "(q, k, cos, sin)",
-                'check("RotaryPositions", rotated, adapter=adapter)',
+                "(q, k, cos, sin, stretch)",
+                'check("RotaryPositions", stretched, adapter=adapter)',
             ],
         ),
     ],
@@ -121,7 +126,7 @@ def test_an_adapter_to_fill_in_is_shown_where_the_calls_do_not_meet(layer, candi
         code,
         {
             "check": lambda *args, **kwargs: found.update(kwargs),
-            "rotated": rotated,
+            "stretched": stretched,
             "AddedNorm": AddedNorm,
             "candidate": candidate,
         },
