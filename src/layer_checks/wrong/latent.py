@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from layer_checks.checks.latent import multi_head_latent_attention
 from layer_checks.wrong import attention
-from transformer_layers import LatentCache
+from transformer_layers import LatentCache, LlamaRMSNorm
 
 
 @multi_head_latent_attention.right_otherwise
@@ -43,11 +43,11 @@ class _Latent(nn.Module):
             self.q_proj = nn.Linear(d_model, wide, bias=self.bias)
         else:
             self.q_a_proj = nn.Linear(d_model, q_rank, bias=self.bias)
-            self.q_a_layernorm = nn.RMSNorm(q_rank, eps=1e-6)
+            self.q_a_layernorm = LlamaRMSNorm(q_rank)
             self.q_b_proj = nn.Linear(q_rank, wide, bias=self.bias)
         turned = self.turned_keys() * self.d_rope
         self.kv_a_proj_with_mqa = nn.Linear(d_model, kv_rank + turned, bias=self.bias)
-        self.kv_a_layernorm = nn.RMSNorm(kv_rank, eps=1e-6)
+        self.kv_a_layernorm = LlamaRMSNorm(kv_rank)
         self.kv_b_proj = nn.Linear(kv_rank, num_heads * width, bias=self.bias)
         self.o_proj = nn.Linear(num_heads * self.d_v, d_model, bias=self.bias)
 
