@@ -1,8 +1,10 @@
 """The checks of `smoothed_cross_entropy`, against `torch.nn.functional.cross_entropy`."""
 
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,9 +12,9 @@ from torch.nn import functional
 
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.gradients import same_gradients
-from layer_checks.kit.arguments import CannotTakeError
+from layer_checks.kit.arguments import CannotTakeError, signature_of
 from layer_checks.kit.candidates import outputs_and_gradients, randn64
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Form, Layer
 from layer_checks.kit.probes import Probing, probe
 
 # 7 labels out of 5 tokens, of which one is padding: neither the first nor the last.
@@ -79,18 +81,57 @@ def _probe(candidate: Candidate) -> Iterator[Tensor]:
         yield _with_padding(candidate)(*_padded(), reading=reading)[None]
 
 
+_SYNONYMS: dict[str, list[str]] = {
+    "logits": "input inputs x pred preds prediction output outputs y_hat scores".split(),
+    "labels": "target targets gold label y trg tgt".split(),
+    "epsilon": "label_smoothing smoothing eps eps_ls smooth smooth_eps ls".split(),
+    "padding_token": "ignore_index padding_idx pad_idx pad_id pad trg_pad_idx pad_token_id "
+    "ignore_id".split(),
+}
+
+
+def _forms(candidate: Candidate) -> Iterator[Form]:
+    """That of a module that is built with its smoothing."""
+    theirs = signature_of(candidate) if inspect.isclass(candidate) else None
+    named = theirs.parameters if theirs is not None else {}
+    epsilon_name, padding_name = (
+        next((each for each in named if each in {known, *_SYNONYMS[known]}), "")
+        for known in ("epsilon", "padding_token")
+    )
+    if epsilon_name:
+        yield Form(
+            "a module that is built with its epsilon", _built_with(epsilon_name, padding_name)
+        )
+
+
+def _built_with(epsilon_name: str, padding_name: str) -> Callable[..., Tensor]:
+    def call(
+        made: Candidate,
+        logits: Tensor,
+        labels: Tensor,
+        epsilon: float,
+        reading: str = "all",
+        padding_token: int | None = None,
+    ) -> Any:
+        if reading != "all":
+            raise CannotTakeError("it takes no reading", "reading")
+        options: dict[str, Any] = {epsilon_name: epsilon}
+        if padding_token is not None:
+            if not padding_name:
+                raise CannotTakeError("it takes no padding_token", "padding_token")
+            options[padding_name] = padding_token
+        return made(**options)(logits, labels)
+
+    return call
+
+
 smoothed_cross_entropy = Layer(
     "smoothed_cross_entropy",
     'smoothed_cross_entropy(logits, labels, epsilon, reading="all", padding_token=None)',
     _example,
     probe=_probe,
-    synonyms={
-        "logits": "input inputs x pred preds prediction output outputs y_hat scores".split(),
-        "labels": "target targets gold label y trg tgt".split(),
-        "epsilon": "label_smoothing smoothing eps eps_ls smooth smooth_eps ls".split(),
-        "padding_token": "ignore_index padding_idx pad_idx pad_id pad trg_pad_idx pad_token_id "
-        "ignore_id".split(),
-    },
+    synonyms=_SYNONYMS,
+    forms=_forms,
     by_name=("reading", "padding_token"),
     not_mistakes={"small values flushed to zero"},  # they move it by as little as they are
 )

@@ -21,6 +21,7 @@ from layer_checks.kit.candidates import (
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.functions import forms_of_norms
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
@@ -60,6 +61,7 @@ layer_norm = Layer(
     example=_example,
     probe=_probe,
     attributes=("eps",),
+    forms=forms_of_norms,
 )
 
 

@@ -1,6 +1,7 @@
 """The checks of `MultiHeadAttention`, against `torch.nn.MultiheadAttention`."""
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch.nn import functional
 
 import transformer_layers
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
-from layer_checks.kit.arguments import SYNONYMS
+from layer_checks.kit.arguments import SYNONYMS, CannotTakeError, taken_by
 from layer_checks.kit.candidates import (
     built,
     default_of,
@@ -20,9 +21,10 @@ from layer_checks.kit.candidates import (
     same,
     weights_of,
 )
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Form, Layer
 from layer_checks.kit.dropping import one_of, parts_dropped, seen_in_training
 from layer_checks.kit.initial import starts_as
+from layer_checks.kit.inputs import as_told_apart, number_of_inputs
 from layer_checks.kit.oracles import Oracle, agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import DROPPED, Case, Probing, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed
@@ -54,6 +56,7 @@ class TorchAttention(Oracle):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     ) -> Tensor:
         """Attends from `query` to `key` and `value`."""
+        query, key, value = as_told_apart(query, key, value)
         blocked = blocked_by(mask, (query.shape[0], query.shape[1], key.shape[1]), self.num_heads)
         return self.attention(query, key, value, attn_mask=blocked, need_weights=False)[0]
 
@@ -98,15 +101,17 @@ def _with_weights_of(
 
 
 def _inputs(batch: int = 2, q_seq: int = 4, kv_seq: int = 7) -> tuple[Tensor, Tensor, Tensor]:
-    return (
-        randn64(batch, q_seq, _D_MODEL),
-        randn64(batch, kv_seq, _D_MODEL),
-        randn64(batch, kv_seq, _D_MODEL),
-    )
+    number = number_of_inputs()
+    query = randn64(batch, kv_seq if number == 1 else q_seq, _D_MODEL)
+    key = query if number == 1 else randn64(batch, kv_seq, _D_MODEL)
+    value = key if number < 3 else randn64(batch, kv_seq, _D_MODEL)
+    return query, key, value
 
 
 def _mask(*shape: int) -> Tensor:
     """A random mask of which every row allows something and blocks something."""
+    if number_of_inputs() == 1 and shape[-2] > 1:  # as many queries as keys
+        shape = (*shape[:-2], shape[-1], shape[-1])
     ranks = torch.rand(shape).argsort(dim=-1)
     return ranks < torch.randint(1, shape[-1], (*shape[:-1], 1))
 
@@ -144,12 +149,55 @@ def _fresh(candidate: Candidate, atol: float) -> Evidence:
     return equivalent(ours(x, x, x), theirs(x, x, x), atol=atol)
 
 
+# What others call the input of both keys and values.
+_MEMORY = frozenset(
+    "context memory kv key_value key_value_states encoder_hidden_states cond source other y "
+    "encoder_output enc_out cross".split()
+)
+_MASK = frozenset({"mask", "key_padding_mask", "context_mask", "memory_mask", *SYNONYMS["mask"]})
+
+
+def _forms(candidate: Candidate) -> Iterator[Form]:
+    """Those of attention with fewer inputs: from one to another, or from one to itself."""
+    taken = taken_by(candidate) if inspect.isclass(candidate) else {}
+    named = [each for each in taken.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    inputs = [each for each in named if each.name not in _MASK]
+    if not inputs:
+        return
+    mask_name = next((each.name for each in named if each.name in _MASK), "")
+    required = [each.name for each in inputs if each.default is each.empty]
+    memory = next((each.name for each in inputs[1:] if each.name in {*_MEMORY, *required}), "")
+    if memory and len(required) <= len((inputs[0], memory)):
+        words = "its keys and values are made of one input"
+        yield Form(words, _of_fewer(inputs[0].name, memory, mask_name), inputs=2)
+    if len(required) == 1:
+        words = "queries, keys and values are made of one input"
+        yield Form(words, _of_fewer(inputs[0].name, "", mask_name), inputs=1)
+
+
+def _of_fewer(x_name: str, memory_name: str, mask_name: str) -> Callable[..., Tensor]:
+    """Calls attention that takes no values, and perhaps no keys."""
+
+    def call(
+        layer: Candidate, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Any:
+        given = {x_name: query} | ({memory_name: key} if memory_name else {})
+        if mask is not None:
+            if not mask_name:
+                raise CannotTakeError("its call takes no mask")
+            given[mask_name] = mask
+        return layer(**given)
+
+    return call
+
+
 multi_head_attention = Layer(
     "MultiHeadAttention",
     "MultiHeadAttention(d_model, num_heads, dropout=0.0, bias=True)(query, key, value, mask=None)",
     example=_example,
     probe=_probe,
     not_mistakes={"size guessed"},  # "length guessed" is the same
+    forms=_forms,
     weight_maps={"nn.MultiheadAttention": WeightMap(packed, unpacked)},
 )
 
@@ -249,9 +297,12 @@ def blocked_keys(candidate: Candidate) -> Evidence:
     mask[:, 2] = False
     mask[:, 3] = True
     before = ours(query, key, value, mask)
-    key[:, 2] *= -3
-    value[:, 2] *= -3
-    return equivalent(ours(query, key, value, mask), before, atol=0.0)
+    for changed in {id(each): each for each in (key, value)}.values():
+        changed[:, 2] *= -3
+    after = ours(query, key, value, mask)
+    # A query that is changed itself gives something else.
+    seen = [i for i in range(query.shape[1]) if query is not key or i != 2]
+    return equivalent(after[:, seen], before[:, seen], atol=0.0)
 
 
 @multi_head_attention.check(
@@ -280,9 +331,10 @@ def nothing_allowed(candidate: Candidate) -> Evidence:
     mask = _mask(2, 1, 7)
     mask[1] = False
     output = ours(query, key, value, mask)
-    gradients = torch.autograd.grad(output.sin().sum(), (query, key, value))
+    inputs = tuple(dict.fromkeys((query, key, value)))
+    gradients = torch.autograd.grad(output.sin().sum(), inputs)
     holds(all(bool(each.isfinite().all()) for each in gradients), "the gradients are finite")
-    return equivalent(output[1], theirs.attention.out_proj.bias.expand(4, -1), atol=1e-12)
+    return equivalent(output[1], theirs.attention.out_proj.bias.expand_as(output[1]), atol=1e-12)
 
 
 @multi_head_attention.check("A mask that is not boolean is refused.", kind="contract")
@@ -345,6 +397,8 @@ def default_dropout(candidate: Candidate) -> Evidence:
 def dropped_heads(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate, dropout=0.25)
     query, key, value = _inputs(batch=100, q_seq=2, kv_seq=2)
+    if value is key:  # and values are no longer apart where keys are equal
+        raise CannotTakeError("its values are made of the input of its keys")
     key = key[:, :1].expand_as(key)
     weights = theirs.as_ours()
     values = functional.linear(value, weights["value_proj.weight"], weights["value_proj.bias"]) / 2
@@ -368,7 +422,8 @@ def _sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
     """Inputs and a mask; one key where there is one query."""
     if seq == 1:
         return (*_inputs(batch, 1, 1), torch.ones(1, 1, dtype=torch.bool))
-    return (*_inputs(batch, seq), _mask(seq, 7))
+    keys = seq if number_of_inputs() == 1 else 7
+    return (*_inputs(batch, seq, keys), _mask(seq, keys))
 
 
 def _large(candidate: Candidate, seq: int) -> Iterator[Case]:

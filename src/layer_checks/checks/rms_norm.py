@@ -22,6 +22,7 @@ from layer_checks.kit.candidates import (
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate, Family, Layer
+from layer_checks.kit.functions import forms_of_norms
 from layer_checks.kit.initial import starts_as
 from layer_checks.kit.oracles import agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import Probing, probe
@@ -56,6 +57,7 @@ rms_norm = Layer(
     example=_example,
     probe=_probe,
     attributes=("eps",),
+    forms=forms_of_norms,
 )
 
 
@@ -237,6 +239,7 @@ def _reading(name: str, view: Callable[[Candidate], _Reading]) -> Layer:
         example=_example,
         probe=lambda candidate: _reading_probe(view(candidate)),
         attributes=("eps",),
+        forms=forms_of_norms,
     )
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from layer_checks.diagnosis.objects import as_module
 from layer_checks.diagnosis.preparation import in_default_dtype, initialized, is_lazy, unnormed
 from layer_checks.kit.angles import NAMES, TABLES, angles_of, tables_by_name
 from layer_checks.kit.arguments import (
@@ -108,12 +109,19 @@ class Adapted:
             built = original
         if isinstance(built, torch.jit.ScriptModule) and not inspect.isclass(self.candidate):
             built = _OfScript(built)
+        built = self._as_module(built)
         if isinstance(built, nn.Module):
             built = self._prepared(built, args, kwargs)
             if self.singles is not None and _keeps_singles(built):
                 self.singles = True
             self._hook(built)
         return built
+
+    def _as_module(self, built: Any) -> Any:
+        made = as_module(built)
+        if made is not built:
+            self.remarks["a plain object: its tensors are what a module would hold"] = None
+        return made
 
     def _prepared(
         self, built: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -205,7 +213,7 @@ class Adapted:
         raise _not_taken(name, value)
 
     def _hook(self, built: nn.Module) -> None:
-        called = signature_of(built.forward)
+        called = getattr(built, "call_signature", None) or signature_of(built.forward)
         state: dict[str, Any] = {}
 
         def before(module: nn.Module, args: Any, kwargs: Any) -> Any:

@@ -21,6 +21,7 @@ from layer_checks.diagnosis.examples import of_report, of_values
 from layer_checks.diagnosis.forms import in_its_form
 from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
 from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
+from layer_checks.diagnosis.loaded import Loaded
 from layer_checks.diagnosis.mistake_matching import (
     Mistakes,
     failures_of,
@@ -38,10 +39,11 @@ from layer_checks.evidence.evidence import error_line
 from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.angles import TABLES
 from layer_checks.kit.arguments import CannotTakeError, signature_of
-from layer_checks.kit.candidates import counterparts, matched_by, weights_of, witnessed_by
+from layer_checks.kit.candidates import matched_by, weights_of, witnessed_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
+from layer_checks.kit.inputs import told_apart
 from layer_checks.kit.match_search import matches, named_by_hand
-from layer_checks.kit.matching import Match, Source, cut, heads_of
+from layer_checks.kit.matching import Match, cut, heads_of
 from layer_checks.kit.weight_maps import gatherings
 
 _RAISED = re.compile(r"\w*(Error|Exception)\b")  # how the text of a result begins, where it did
@@ -120,16 +122,17 @@ def diagnose(
     """
     if isinstance(candidate, nn.Module) and layer.is_class:
         _diagnose_instance(layer, candidate, names, seed, found)
-        return
-    diagnosis = _Diagnosis(layer, candidate, names, seed, found)
-    diagnosis.run()
-    if diagnosis.has_values(found.results):
+        candidate = rebuilt(layer, original_of(candidate)[0])
+    else:
+        _Diagnosis(layer, candidate, names, seed, found).run()
+    if _has_values(layer, found.results):
         return
     made, form = in_its_form(layer, candidate, seed, _count(found.results))
     if made is None or form is None:
         return
     of_form = Findings()
-    _Diagnosis(layer, made, names, seed, of_form).run()
+    with told_apart(form.inputs):
+        _Diagnosis(layer, made, names, seed, of_form).run()
     if form.contract:
         law = f"It is called as {layer.signature}, and returns a tensor."
         said = Result("arguments", law, False, form.words, "contract")
@@ -197,9 +200,7 @@ class _Diagnosis:
         self.layer, self.candidate, self.names = layer, candidate, dict(names or {})
         self.seed, self.found = seed, found
         self.checks = tuple(each for each in layer.checks if not each.weak)
-        laws = [each for each in self.checks if each.kind == "law"]
-        named = [each for each in laws if each.name.startswith("values")]
-        self.trials = [*named, *laws] or list(self.checks)
+        self.trials = _trials(layer)
         self.trial = self.trials[0]
         self.judged, self.suggested = True, ""
         self.exchanged: tuple[str, ...] = ()  # what holds only in each other's place
@@ -227,10 +228,6 @@ class _Diagnosis:
             found.mistakes = Mistakes()
             return
         self._exemplify()
-
-    def has_values(self, results: Iterable[Result]) -> bool:
-        """Whether the first check of values holds."""
-        return any(each.held and each.name == self.trials[0].name for each in results)
 
     def _diagnose(self) -> None:
         plain = _Form(self.candidate)
@@ -393,12 +390,12 @@ class _Diagnosis:
             with compared_in_single():
                 return run(one, form.candidate, seed)
 
-    def _loaded(self, form: _Form) -> "_Loaded | None":
+    def _loaded(self, form: _Form) -> Loaded | None:
         """How the trial's weights are matched, None where it has none."""
         seen: list[tuple[nn.Module, Mapping[str, Tensor]]] = []
         with witnessed_by(lambda layer, weights: seen.append((layer, weights))):
             self._result(self.trial, form)
-        return _Loaded(*seen[0]) if seen and not is_lazy(seen[0][0]) else None
+        return Loaded(*seen[0]) if seen and not is_lazy(seen[0][0]) else None
 
     def _choose_trial(self, form: _Form) -> None:
         """Takes a law for which the candidate has the arguments, where there is one."""
@@ -462,7 +459,7 @@ class _Diagnosis:
         adapted.mask = None
         return False
 
-    def _matched(self, form: _Form, loaded: "_Loaded") -> _Form:
+    def _matched(self, form: _Form, loaded: Loaded) -> _Form:
         """The form with the match that gives the right values, or else a known mistake's.
 
         Where none does, it is settled whether the weights are known to be the same.
@@ -493,7 +490,7 @@ class _Diagnosis:
             self._leave_open(best, loaded)
         return replace(form, match=best)
 
-    def _leave_open(self, match: Match | None, loaded: "_Loaded") -> None:
+    def _leave_open(self, match: Match | None, loaded: Loaded) -> None:
         """The weights are not known to be the same: the reader is to say which they are."""
         self.judged = False
         parameters = weights_of(loaded.layer)
@@ -532,7 +529,7 @@ class _Diagnosis:
                 adapted.others.pop(text, None)
         return form
 
-    def _is_better(self, form: _Form, as_is: Sequence[Result], loaded: "_Loaded | None") -> bool:
+    def _is_better(self, form: _Form, as_is: Sequence[Result], loaded: Loaded | None) -> bool:
         if not as_is:
             return True
         partial = loaded is not None and not loaded.complete
@@ -680,6 +677,19 @@ class _Diagnosis:
         return frozenset(probes | {result.name for result in results if not result.asked})
 
 
+def _trials(layer: Layer) -> list[Check]:
+    """The laws by one of which a candidate is fitted, those of values first."""
+    checks = [each for each in layer.checks if not each.weak]
+    laws = [each for each in checks if each.kind == "law"]
+    return [*(each for each in laws if each.name.startswith("values")), *laws] or checks
+
+
+def _has_values(layer: Layer, results: Iterable[Result]) -> bool:
+    """Whether the first check of values holds, at whichever sizes."""
+    first = _trials(layer)[0].name
+    return any(each.held and each.name in (first, f"{first} at its own sizes") for each in results)
+
+
 def _exchanged(match: Match, believed: Sequence[Match]) -> tuple[str, ...]:
     """Two parameters that a match takes for each other, against what their names say."""
     first = next((each for each in believed if each.complete), None)
@@ -693,65 +703,6 @@ def _exchanged(match: Match, believed: Sequence[Match]) -> tuple[str, ...]:
 
 def _failures(results: Sequence[Result]) -> frozenset[str]:
     return failures_of(result for result in results if result.name not in _OF_FORM)
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    """What was given to a layer as weights, by name or by order."""
-
-    layer: nn.Module
-    weights: Mapping[str, Tensor]
-
-    @property
-    def by_name(self) -> bool:
-        """Whether the layer has the book's names and shapes."""
-        shapes = {name: each.shape for name, each in self.weights.items()}
-        return shapes == {name: each.shape for name, each in self.layer.named_parameters()}
-
-    @property
-    def named(self) -> bool:
-        """Whether names settle which weight is which: its own are the book's, or the reverse.
-
-        One of the same name and another number of elements is no other form of that weight.
-        """
-        own, books = dict(self.layer.named_parameters()), self.weights
-        shared = own.keys() & books.keys()
-        shapes = all(
-            own[name].shape == books[name].shape or own[name].numel() != books[name].numel()
-            for name in shared
-        )
-        return bool(shared) and len(shared) in (len(own), len(books)) and shapes
-
-    @property
-    def holds_too_little(self) -> bool:
-        """Whether it has fewer numbers in matrices than the book's, or none: no other form has."""
-        own = [each.numel() for each in self.layer.parameters() if each.ndim > 1]
-        books = [each.numel() for each in self.weights.values() if each.ndim > 1]
-        return sum(own) < sum(books) or not list(self.layer.parameters())
-
-    @property
-    def match(self) -> Match:
-        """The match, as one that was looked for."""
-        pairs = counterparts(self.layer, self.weights)
-        own = dict(self.layer.named_parameters())
-        left = tuple(name for name in own if name not in pairs)
-        absent = frozenset(self.weights) - set(pairs.values())
-        sources = {name: Source((known,)) for name, known in pairs.items()}
-        return Match(sources, absent, left)
-
-    @property
-    def complete(self) -> bool:
-        """Whether each weight and each parameter had its counterpart."""
-        pairs = counterparts(self.layer, self.weights)
-        own = dict(self.layer.named_parameters())
-        return len(pairs) == len(own) == len(self.weights) and all(
-            own[name].shape == self.weights[known].shape for name, known in pairs.items()
-        )
-
-    @property
-    def text(self) -> str:
-        """The match in words, empty where it is by name."""
-        return str(replace(self.match, absent=frozenset()))
 
 
 def _number(layer: Layer) -> int:

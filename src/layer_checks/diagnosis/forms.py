@@ -7,6 +7,7 @@ from layer_checks.diagnosis.calls import Called, has_adapter
 from layer_checks.diagnosis.running import run
 from layer_checks.evidence.comparison import compared_in_single
 from layer_checks.kit.definitions import Candidate, Check, Form, Layer
+from layer_checks.kit.inputs import told_apart
 
 
 class InForm(Called):
@@ -32,14 +33,17 @@ def in_its_form(
         seed: Of weights and inputs.
         most: How much of the law holds in the book's own form: it must be more.
     """
-    if has_adapter(candidate):
+    known = [] if has_adapter(candidate) else list(layer.forms(candidate))
+    if not known:
         return None, None
     laws = [each for each in layer.checks if each.kind == "law" and not each.weak]
     best: tuple[InForm, Form] | tuple[None, None] = None, None
     most = max(most, _held(laws, candidate, seed), _held(laws, Adapted(layer, candidate), seed))
-    for form in layer.forms(candidate):
-        tried = InForm(layer, candidate, form.call)
-        held = _held(laws, Adapted(layer, tried), seed)
+    for form in known:
+        builds = candidate if form.build is None else form.build(candidate)
+        tried = InForm(layer, builds, form.call)
+        with told_apart(form.inputs):
+            held = _held(laws, Adapted(layer, tried), seed)
         if held > most:
             best, most = (tried, form), held
         if held == len(laws):

@@ -17,6 +17,7 @@ from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import matched_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
+from layer_checks.kit.inputs import number_of_inputs
 from layer_checks.kit.matching import Match
 from layer_checks.kit.oracles import noticing_own_eps
 
@@ -216,8 +217,12 @@ def _failures(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> 
     return frozenset(each.name for each in asked if _fails(layer, candidate, setting, each))
 
 
-@cache
 def _fails(layer: Layer, candidate: Candidate, setting: "_OwnEps | None", one: Check) -> bool:
+    return _fails_with(number_of_inputs(), candidate, setting, one)
+
+
+@cache
+def _fails_with(number: int, candidate: Candidate, setting: "_OwnEps | None", one: Check) -> bool:
     return not run(one, setting.of(candidate) if setting else candidate).held
 
 
@@ -262,8 +267,14 @@ def _kind_of(text: str) -> str:
     return re.sub(r"[\d.]+(e[-+]?\d+)?|\b[A-Z]\w*\(.*", "#", text)
 
 
-@cache
 def _known(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> _Fingerprint:
+    return _known_with(number_of_inputs(), layer, candidate, setting)
+
+
+@cache
+def _known_with(
+    number: int, layer: Layer, candidate: Candidate, setting: "_OwnEps | None"
+) -> _Fingerprint:
     return _fingerprint(layer, setting.of(candidate) if setting else candidate)
 
 

@@ -74,6 +74,8 @@ _WANTED: Mapping[str, object] = {
     "batch_first": True,
     "is_causal": False,
 }
+# The width of a head, which others may be told by itself.
+_HEAD_WIDTHS = frozenset("dim_head head_dim d_head d_k d_v d_kv head_size dim_per_head".split())
 _NUMBERS = frozenset({"layer_idx", "layer_id"})  # of a layer among its like
 # Never meant by place.
 _BY_NAME_ALONE = frozenset().union(
@@ -266,6 +268,9 @@ def arranged(
         elif each.name in _OPTIONS and each.name not in ours:
             value = _OPTIONS[each.name]
             result.notes.append(f"{each.name}={value}")
+        elif (width := _head_width(each, ours)) and not calls:
+            value = width
+            result.notes.append(f"{each.name} of d_model / num_heads")
         elif each.default is kinds.empty and each.name in _WANTED:
             value = _WANTED[each.name]
             result.notes.append(f"{each.name}={value}")
@@ -295,6 +300,14 @@ def arranged(
         if given != known and known != "x"
     ]
     return result
+
+
+def _head_width(parameter: inspect.Parameter, ours: Mapping[str, Any]) -> int | None:
+    """The width of a head that somebody's layer is told, None where it is told none."""
+    d_model, heads = ours.get("d_model"), ours.get("num_heads")
+    if parameter.name not in _HEAD_WIDTHS or parameter.default is None or not (d_model and heads):
+        return None
+    return int(d_model // heads)
 
 
 def _known(name: str, vocabulary: Vocabulary, defaults: Mapping[str, Any] | None) -> str:

@@ -120,11 +120,15 @@ class Form:
             built; in the place of a layer without weights the function; and in that of a function
             what is given, be it a function or a class.
         contract: Whether it breaks the contract; else it is as good as the book's.
+        inputs: How many of the book's inputs it can tell apart; None for all.
+        build: Makes of what the reader wrote what builds the layer; None where that does.
     """
 
     words: str
     call: Callable[..., Any]
     contract: bool = False
+    inputs: int | None = None
+    build: Callable[[Any], Any] | None = None
 
 
 @dataclass(eq=False)

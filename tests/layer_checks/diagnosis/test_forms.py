@@ -342,3 +342,176 @@ def test_a_dropout_that_refuses_one_is_not_asked_for_it() -> None:
     report = check("Dropout", RefusesOne)
     assert report, report.all
     assert [each.name for each in report.law if each.word == "unasked"] == ["p = 1"]
+
+
+class ToItself(nn.Module):
+    """Packed projections without biases, and a width of heads that is told by itself."""
+
+    scores_divide_by_d_k = True
+
+    def __init__(self, dim: int, heads: int = 8, dim_head: int = 64, dropout: float = 0.0) -> None:
+        super().__init__()
+        inner = heads * dim_head
+        self.heads, self.d_k = heads, dim_head
+        self.to_qkv = nn.Linear(dim, 3 * inner, bias=False)
+        self.to_out = nn.Linear(inner, dim)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        qkv = self.to_qkv(x).unflatten(-1, (3, self.heads, self.d_k))
+        query, key, value = (each.squeeze(-3).transpose(1, 2) for each in qkv.split(1, dim=-3))
+        scores = query @ key.mT
+        weights = (scores / math.sqrt(self.d_k) if self.scores_divide_by_d_k else scores).softmax(
+            -1
+        )
+        return self.to_out((self.drop(weights) @ value).transpose(1, 2).flatten(2))
+
+
+class ToItselfUnscaled(ToItself):
+    scores_divide_by_d_k = False
+
+
+class ToContext(nn.Module):
+    """Keys and values are made of one input by one matrix; True in a mask is padding."""
+
+    first_of_values = False
+
+    def __init__(self, embed_dim: int, num_heads: int, bias: bool = True) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.kv_proj = nn.Linear(embed_dim, 2 * embed_dim, bias=bias)
+        self.out_proj = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+    def forward(
+        self, x: Tensor, context: Tensor | None = None, key_padding_mask: Tensor | None = None
+    ) -> Tensor:
+        context = x if context is None else context
+        key, value = self.kv_proj(context).chunk(2, dim=-1)
+        query, key, value = (
+            each.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for each in (self.q_proj(x), key, value)
+        )
+        kept = None if key_padding_mask is None else ~key_padding_mask[:, None, None, :]
+        if self.first_of_values:
+            value = value[:, :, :1].expand_as(value)
+        found = functional.scaled_dot_product_attention(query, key, value, kept)
+        return self.out_proj(found.transpose(1, 2).flatten(2))
+
+
+class OfOneValue(ToContext):
+    first_of_values = True
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words"),
+    [
+        (ToItself, "queries, keys and values are made of one input"),
+        (ToContext, "its keys and values are made of one input"),
+    ],
+)
+def test_attention_with_fewer_inputs_is_judged(candidate: type[nn.Module], words: str) -> None:
+    report = check("MultiHeadAttention", candidate)
+    assert report, report.all
+    assert words in str(report)
+    assert report.law[0].word == "held"
+
+
+def test_attention_with_fewer_inputs_is_condemned_where_it_is_wrong() -> None:
+    report = check("MultiHeadAttention", ToItselfUnscaled)
+    assert report.judged
+    assert not report
+    assert "scale" in str(report.behaves_like)
+    report = check("MultiHeadAttention", OfOneValue)
+    assert report.judged
+    assert not report
+
+
+class PlainNorm:
+    """A batch norm that is no module, as courses build it."""
+
+    divides_by_n = True
+
+    def __init__(self, dim: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        self.eps, self.momentum, self.training = eps, momentum, True
+        self.gamma, self.beta = torch.ones(dim), torch.zeros(dim)
+        self.running_mean, self.running_var = torch.zeros(dim), torch.ones(dim)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = x.mean(0), x.var(0, unbiased=not self.divides_by_n)
+            with torch.no_grad():
+                self.running_mean = torch.lerp(self.running_mean, mean, self.momentum)
+                self.running_var = torch.lerp(self.running_var, x.var(0), self.momentum)
+        self.out = self.gamma * (x - mean) / (var + self.eps).sqrt() + self.beta
+        return self.out
+
+    def parameters(self) -> list[Tensor]:
+        return [self.gamma, self.beta]
+
+
+class PlainNormOfTheSample(PlainNorm):
+    divides_by_n = False
+
+
+def test_a_plain_object_is_judged_as_a_module() -> None:
+    report = check("BatchNorm1d", PlainNorm)
+    assert report.judged
+    assert [each.name for each in report.law if each.word == "failed"] == []
+    assert "a plain object" in str(report)
+    assert not check("BatchNorm1d", PlainNormOfTheSample)
+
+
+def rmsnorm(x: Tensor, g: Tensor, epsilon: float = 1e-5) -> Tensor:
+    return g * x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt()
+
+
+def rmsnorm_of_sums(x: Tensor, g: Tensor, epsilon: float = 1e-5) -> Tensor:
+    return g * x / (x.square().sum(-1, keepdim=True) + epsilon).sqrt()
+
+
+def layer_norm(x: Tensor, g: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
+    variance, mean = torch.var_mean(x, -1, unbiased=False, keepdim=True)
+    return g * (x - mean) / (variance + eps).sqrt() + b
+
+
+def test_a_norm_may_be_a_function_of_its_weights() -> None:
+    for layer, function in (("RMSNorm", rmsnorm), ("LayerNorm", layer_norm)):
+        report = check(layer, function)
+        assert report.judged
+        assert [each.name for each in report.law if each.word == "failed"] == []
+    report = check("RMSNorm", rmsnorm_of_sums)
+    assert report.judged
+    assert not report
+
+
+class SmoothedLoss(nn.Module):
+    to_all = True
+
+    def __init__(self, smoothing: float = 0.1, ignore_index: int = -100) -> None:
+        super().__init__()
+        self.smoothing, self.ignore_index = smoothing, ignore_index
+
+    def forward(self, pred: Tensor, target: Tensor) -> Tensor:
+        scored = target != self.ignore_index
+        pred, target = pred.log_softmax(-1)[scored], target[scored]
+        own = pred.gather(-1, target[..., None])[..., 0]
+        others = pred.mean(-1) if self.to_all else pred.sum(-1)
+        return -((1 - self.smoothing) * own + self.smoothing * others).mean()
+
+
+class SmoothedByTheSum(SmoothedLoss):
+    to_all = False
+
+
+def test_a_loss_may_be_a_module_that_is_built_with_its_epsilon() -> None:
+    report = check("smoothed_cross_entropy", SmoothedLoss)
+    assert [each.name for each in report.law if each.word != "held"] == []
+    assert not check("smoothed_cross_entropy", SmoothedByTheSum)
+
+
+def test_an_instance_is_judged_in_the_form_of_its_class() -> None:
+    report = check("MultiHeadAttention", ToItself(16, 4, 4))
+    assert report, report.all
+    assert not check("MultiHeadAttention", ToItselfUnscaled(16, 4, 4))
