@@ -24,7 +24,7 @@ from layer_checks.kit.candidates import (
 from layer_checks.kit.definitions import Candidate, Form, Layer
 from layer_checks.kit.dropping import one_of, parts_dropped, seen_in_training
 from layer_checks.kit.initial import starts_as
-from layer_checks.kit.inputs import as_told_apart, number_of_inputs
+from layer_checks.kit.inputs import as_told_apart, number_of_inputs, takes_masks
 from layer_checks.kit.oracles import Oracle, agreeing_gradients, with_weights_of
 from layer_checks.kit.probes import DROPPED, Case, Probing, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed
@@ -124,7 +124,8 @@ def _compared(candidate: Candidate, inputs: tuple[Tensor, ...], mask: Tensor | N
 def _example(candidate: Candidate) -> object:
     layer = built(candidate, _D_MODEL, _NUM_HEADS, dropout=0.1, bias=True)
     query, key, value = (x.float() for x in _inputs())
-    return layer(query, key, value), layer(query, key, value, mask=_mask(4, 7))
+    masks = [None, _mask(4, 7)] if takes_masks() else [None]
+    return [layer(query, key, value, mask=mask) for mask in masks]
 
 
 def _probe(candidate: Candidate) -> Iterator[Tensor]:
@@ -134,8 +135,9 @@ def _probe(candidate: Candidate) -> Iterator[Tensor]:
     ours, theirs = _pair(candidate)
     weights = theirs.as_ours()
     yield from outputs_and_gradients(ours, weights, *inputs)
-    yield from outputs_and_gradients(ours, weights, *inputs, mask)
-    yield ours(*inputs, dead).detach()
+    if takes_masks():
+        yield from outputs_and_gradients(ours, weights, *inputs, mask)
+        yield ours(*inputs, dead).detach()
     yield from seen_in_training(_pair(candidate, dropout=0.3)[0], *_inputs(batch=100))
 
 
@@ -169,10 +171,12 @@ def _forms(candidate: Candidate) -> Iterator[Form]:
     memory = next((each.name for each in inputs[1:] if each.name in {*_MEMORY, *required}), "")
     if memory and len(required) <= len((inputs[0], memory)):
         words = "its keys and values are made of one input"
-        yield Form(words, _of_fewer(inputs[0].name, memory, mask_name), inputs=2)
+        call = _of_fewer(inputs[0].name, memory, mask_name)
+        yield Form(words, call, inputs=2, masked=bool(mask_name))
     if len(required) == 1:
         words = "queries, keys and values are made of one input"
-        yield Form(words, _of_fewer(inputs[0].name, "", mask_name), inputs=1)
+        call = _of_fewer(inputs[0].name, "", mask_name)
+        yield Form(words, call, inputs=1, masked=bool(mask_name))
 
 
 def _of_fewer(x_name: str, memory_name: str, mask_name: str) -> Callable[..., Tensor]:
@@ -284,7 +288,8 @@ def as_many_sequences_as_heads(candidate: Candidate) -> Evidence:
 @multi_head_attention.check("The gradients of inputs and weights are torch's.")
 def gradients(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
-    return agreeing_gradients(ours, theirs, *_inputs(), _mask(4, 7))
+    inputs, masks = _inputs(), [_mask(4, 7)] if takes_masks() else []
+    return agreeing_gradients(ours, theirs, *inputs, *masks)
 
 
 @multi_head_attention.check(
@@ -420,18 +425,20 @@ def _drawn(candidate: Candidate) -> list[Tensor]:
 
 def _sequences(batch: int, seq: int) -> tuple[Tensor, ...]:
     """Inputs and a mask; one key where there is one query."""
-    if seq == 1:
-        return (*_inputs(batch, 1, 1), torch.ones(1, 1, dtype=torch.bool))
-    keys = seq if number_of_inputs() == 1 else 7
-    return (*_inputs(batch, seq, keys), _mask(seq, keys))
+    keys = seq if seq == 1 or number_of_inputs() == 1 else 7
+    inputs = _inputs(batch, seq, keys)
+    if not takes_masks():
+        return inputs
+    return (*inputs, torch.ones(1, 1, dtype=torch.bool) if seq == 1 else _mask(seq, keys))
 
 
 def _large(candidate: Candidate, seq: int) -> Iterator[Case]:
     """Many queries; and many keys, of which the last 20 are padding."""
     ours, theirs = _pair(candidate)
     yield ours, theirs, _sequences(1, seq)
-    mask = torch.arange(seq).expand(1, 1, -1) < seq - 20
-    yield ours, theirs, (*_inputs(1, 4, seq), mask)
+    if takes_masks():
+        mask = torch.arange(seq).expand(1, 1, -1) < seq - 20
+        yield ours, theirs, (*_inputs(1, 4, seq), mask)
 
 
 def _dropping(candidate: Candidate) -> tuple[nn.Module, tuple[Tensor, ...]]:

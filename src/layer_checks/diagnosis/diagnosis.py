@@ -18,7 +18,7 @@ from layer_checks.diagnosis.adaptation import (
 )
 from layer_checks.diagnosis.calls import adapter_lines, has_adapter, is_the_layer, without_first
 from layer_checks.diagnosis.examples import of_report, of_values
-from layer_checks.diagnosis.forms import in_its_form
+from layer_checks.diagnosis.forms import forms_of, holds_weights, likeliest
 from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
 from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
 from layer_checks.diagnosis.loaded import Loaded
@@ -40,8 +40,8 @@ from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.angles import TABLES
 from layer_checks.kit.arguments import CannotTakeError, signature_of
 from layer_checks.kit.candidates import matched_by, weights_of, witnessed_by
-from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
-from layer_checks.kit.inputs import told_apart
+from layer_checks.kit.definitions import Candidate, Check, Form, Layer, WrongVersion
+from layer_checks.kit.inputs import inputs_of_a_form
 from layer_checks.kit.match_search import matches, named_by_hand
 from layer_checks.kit.matching import Match, cut, heads_of
 from layer_checks.kit.weight_maps import gatherings
@@ -127,18 +127,40 @@ def diagnose(
         _Diagnosis(layer, candidate, names, seed, found).run()
     if _has_values(layer, found.results):
         return
-    made, form = in_its_form(layer, candidate, seed, _count(found.results))
-    if made is None or form is None:
+    best = _best_form(layer, candidate, names, seed, found)
+    if best is None:
         return
-    of_form = Findings()
-    with told_apart(form.inputs):
-        _Diagnosis(layer, made, names, seed, of_form).run()
+    of_form, form = best
     if form.contract:
         law = f"It is called as {layer.signature}, and returns a tensor."
         said = Result("arguments", law, False, form.words, "contract")
         of_form.results = (*of_form.results, said)
     of_form.notes = (form.words, *of_form.notes)
     vars(found).update(vars(of_form))
+
+
+def _best_form(
+    layer: Layer,
+    candidate: Candidate,
+    names: Mapping[str, str] | None,
+    seed: int,
+    found: Findings,
+) -> tuple[Findings, Form] | None:
+    """What is found in the form in which most of the law holds, where that is more than before."""
+    ways = forms_of(layer, candidate)
+    if ways and not holds_weights(layer):
+        way = likeliest(layer, candidate, ways, seed, _count(found.results))
+        ways = [] if way is None else [way]
+    best, most = None, _count(found.results)
+    for made, form in ways:
+        of_form = Findings()
+        with inputs_of_a_form(form.inputs, form.masked):
+            _Diagnosis(layer, made, names, seed, of_form).run()
+        if _count(of_form.results) > most:
+            best, most = (of_form, form), _count(of_form.results)
+        if _has_values(layer, of_form.results):
+            break
+    return best
 
 
 def _diagnose_instance(

@@ -1,13 +1,14 @@
 """Candidates in a form of their own: which of those that are known for a layer they have."""
 
+from contextlib import suppress
 from typing import Any
 
 from layer_checks.diagnosis.adaptation import Adapted
 from layer_checks.diagnosis.calls import Called, has_adapter
+from layer_checks.diagnosis.recording import Record
 from layer_checks.diagnosis.running import run
 from layer_checks.evidence.comparison import compared_in_single
 from layer_checks.kit.definitions import Candidate, Check, Form, Layer
-from layer_checks.kit.inputs import told_apart
 
 
 class InForm(Called):
@@ -22,30 +23,49 @@ class InForm(Called):
         return self.book_call(self.candidate, *args, **kwargs)
 
 
-def in_its_form(
-    layer: Layer, candidate: Candidate, seed: int, most: int
-) -> tuple[InForm, Form] | tuple[None, None]:
-    """The candidate in the form in which most of the law holds.
+def forms_of(layer: Layer, candidate: Candidate) -> list[tuple[InForm, Form]]:
+    """The candidate in each form that it may have, the likeliest first.
 
     Args:
         layer: What it is to be.
         candidate: The reader's class or function.
-        seed: Of weights and inputs.
+    """
+    if has_adapter(candidate):
+        return []
+    found = []
+    for form in layer.forms(candidate):
+        builds = candidate if form.build is None else form.build(candidate)
+        found.append((InForm(layer, builds, form.call), form))
+    return found
+
+
+def holds_weights(layer: Layer) -> bool:
+    """Whether a layer has parameters, which must be matched before anything can be said."""
+    made = Record(layer.right)
+    with suppress(Exception):  # an example may ask for what is drawn elsewhere
+        layer.example(made)
+    return layer.is_class and made.last is not None and any(True for _ in made.last.parameters())
+
+
+def likeliest(
+    layer: Layer, candidate: Candidate, ways: list[tuple[InForm, Form]], seed: int, most: int
+) -> tuple[InForm, Form] | None:
+    """The form in which most of the law holds, of a layer without weights.
+
+    Args:
+        layer: What it is to be.
+        candidate: The reader's class or function.
+        ways: Its forms.
+        seed: Of inputs.
         most: How much of the law holds in the book's own form: it must be more.
     """
-    known = [] if has_adapter(candidate) else list(layer.forms(candidate))
-    if not known:
-        return None, None
     laws = [each for each in layer.checks if each.kind == "law" and not each.weak]
-    best: tuple[InForm, Form] | tuple[None, None] = None, None
+    best = None
     most = max(most, _held(laws, candidate, seed), _held(laws, Adapted(layer, candidate), seed))
-    for form in known:
-        builds = candidate if form.build is None else form.build(candidate)
-        tried = InForm(layer, builds, form.call)
-        with told_apart(form.inputs):
-            held = _held(laws, Adapted(layer, tried), seed)
+    for made, form in ways:
+        held = _held(laws, Adapted(layer, made), seed)
         if held > most:
-            best, most = (tried, form), held
+            best, most = (made, form), held
         if held == len(laws):
             break
     return best

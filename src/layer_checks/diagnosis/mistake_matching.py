@@ -17,7 +17,7 @@ from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import matched_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
-from layer_checks.kit.inputs import number_of_inputs
+from layer_checks.kit.inputs import number_of_inputs, takes_masks
 from layer_checks.kit.matching import Match
 from layer_checks.kit.oracles import noticing_own_eps
 
@@ -218,7 +218,7 @@ def _failures(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> 
 
 
 def _fails(layer: Layer, candidate: Candidate, setting: "_OwnEps | None", one: Check) -> bool:
-    return _fails_with(number_of_inputs(), candidate, setting, one)
+    return _fails_with((number_of_inputs(), takes_masks()), candidate, setting, one)
 
 
 @cache
@@ -268,12 +268,12 @@ def _kind_of(text: str) -> str:
 
 
 def _known(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> _Fingerprint:
-    return _known_with(number_of_inputs(), layer, candidate, setting)
+    return _known_with((number_of_inputs(), takes_masks()), layer, candidate, setting)
 
 
 @cache
 def _known_with(
-    number: int, layer: Layer, candidate: Candidate, setting: "_OwnEps | None"
+    inputs: tuple[int, bool], layer: Layer, candidate: Candidate, setting: "_OwnEps | None"
 ) -> _Fingerprint:
     return _fingerprint(layer, setting.of(candidate) if setting else candidate)
 

@@ -121,6 +121,7 @@ class Form:
             what is given, be it a function or a class.
         contract: Whether it breaks the contract; else it is as good as the book's.
         inputs: How many of the book's inputs it can tell apart; None for all.
+        masked: Whether it takes the book's mask.
         build: Makes of what the reader wrote what builds the layer; None where that does.
     """
 
@@ -128,6 +129,7 @@ class Form:
     call: Callable[..., Any]
     contract: bool = False
     inputs: int | None = None
+    masked: bool = True
     build: Callable[[Any], Any] | None = None
 
 

@@ -1,4 +1,4 @@
-"""How many inputs of its own a layer has: attention may take its keys for its values, too."""
+"""What attention can be given: keys may be its values, too, and not each layer takes a mask."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,26 +8,34 @@ from torch import Tensor
 
 _ALL = 3  # queries, keys and values
 _number: ContextVar[int] = ContextVar("number", default=_ALL)
+_masked: ContextVar[bool] = ContextVar("masked", default=True)
 
 
 @contextmanager
-def told_apart(number: int | None) -> Iterator[None]:
+def inputs_of_a_form(number: int | None, masked: bool) -> Iterator[None]:
     """Has checks of attention draw fewer inputs, for a layer that takes no more.
 
     Args:
         number: Two where values are taken from the keys' input, one where all three are one; None
             for all three.
+        masked: Whether it takes a mask.
     """
-    token = _number.set(_ALL if number is None else number)
+    tokens = _number.set(_ALL if number is None else number), _masked.set(masked)
     try:
         yield
     finally:
-        _number.reset(token)
+        _number.reset(tokens[0])
+        _masked.reset(tokens[1])
 
 
 def number_of_inputs() -> int:
     """How many of queries, keys and values have an input of their own."""
     return _number.get()
+
+
+def takes_masks() -> bool:
+    """Whether the layer that is asked takes a mask."""
+    return _masked.get()
 
 
 def as_told_apart(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -438,14 +438,16 @@ class PlainNorm:
         self.running_mean, self.running_var = torch.zeros(dim), torch.ones(dim)
 
     def __call__(self, x: Tensor) -> Tensor:
+        features = x.movedim(1, -1)
         mean, var = self.running_mean, self.running_var
         if self.training:
-            mean, var = x.mean(0), x.var(0, unbiased=not self.divides_by_n)
+            rows = features.flatten(0, -2)
+            mean, var = rows.mean(0), rows.var(0, unbiased=not self.divides_by_n)
             with torch.no_grad():
                 self.running_mean = torch.lerp(self.running_mean, mean, self.momentum)
-                self.running_var = torch.lerp(self.running_var, x.var(0), self.momentum)
-        self.out = self.gamma * (x - mean) / (var + self.eps).sqrt() + self.beta
-        return self.out
+                self.running_var = torch.lerp(self.running_var, rows.var(0), self.momentum)
+        self.out = self.gamma * (features - mean) / (var + self.eps).sqrt() + self.beta
+        return self.out.movedim(-1, 1)
 
     def parameters(self) -> list[Tensor]:
         return [self.gamma, self.beta]
