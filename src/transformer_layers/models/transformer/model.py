@@ -277,6 +277,10 @@ class Transformer(nn.Module):
     ) -> Int[Tensor, "batch new"]:
         """Writes a target for each source; dropout is off, whatever the model's mode.
 
+        A source ends with the end token, as in training: `tokenizer.encode(text)` of our tokenizers
+        lacks it, and a translator that `python -m transformer_training` trained is asked with
+        `torch.tensor([*tokenizer.encode(text).tolist(), model.config.end_token])`.
+
         The paper decodes with 4 beams, `PaperLengthPenalty(0.6)`, and up to 50 tokens more than the
         source has (section 6.1).
 
