@@ -266,8 +266,12 @@ class TrainingConfig:
             if "model_type" in str(error):
                 other = f"; --model is {self.architecture}, and can be left out"
             raise TrainingError(f"--from {self.start}: {error}{other}") from error
-        if "dropout" in {each.name for each in fields(sizes)}:
-            return replace(sizes, dropout=self.dropout)
+        names = {each.name for each in fields(sizes)}
+        if "dropout" in names:
+            # At 0 nothing is dropped; else the model's own shares in single places stay.
+            none = {"attention_dropout": None, "activation_dropout": 0.0}
+            others = {} if self.dropout else {k: v for k, v in none.items() if k in names}
+            return replace(sizes, dropout=self.dropout, **others)
         if self.dropout:
             raise TrainingError(f"--dropout {self.dropout}: the model in --from has no dropout")
         return sizes

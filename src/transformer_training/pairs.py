@@ -195,9 +195,21 @@ def prepare_pairs(config: TrainingConfig, folder: Path) -> Pairs:
             f"the texts are too short: {len(spans):,} pairs have two lines that are not empty, "
             f"{len(kept):,} of them no side of more than --seq {config.seq} tokens, and these make "
             f"{len(kept) - held_out:,} to learn and {held_out:,} to validate"
+            f"{_shortest(spans, tokenizer)}"
         )
     left_out = len(spans) - len(kept)
     return Pairs(ids, kept, held_out, left_out, tokenizer, fingerprint, config.seq)
+
+
+def _shortest(spans: Int[Tensor, "pairs 3"], tokenizer: AnyTokenizer) -> str:
+    """What the shortest pair needs, and of which tokens; nothing where there is no pair."""
+    if not len(spans):
+        return ""
+    seq = int(spans.diff(dim=1).amax(dim=1).min())
+    return (
+        f"; the shortest pair has {seq:,} tokens on its longer side, of a vocabulary of "
+        f"{tokenizer.vocab_size:,}"
+    )
 
 
 def random_pairs(vocab_size: int, n: int, seq: int) -> PairBatch:

@@ -87,7 +87,11 @@ def test_a_pair_that_is_too_long_is_left_out_and_counted(config, tmp_path):
     assert texts_of(found) == [("abc", "A"), ("abc", "ABC")]
     assert found.said(1.0) == "2 pairs to learn, 2 more being longer than --seq 4, 1.0 times"
     assert found.per_row == 3
-    with pytest.raises(TrainingError, match=r"4 pairs have two lines .* 0 of them no side of more"):
+    said = (
+        r"4 pairs have two lines .* 0 of them no side of more than --seq 1 .* to validate; "
+        r"the shortest pair has 4 tokens on its longer side, of a vocabulary of [\d,]+$"
+    )
+    with pytest.raises(TrainingError, match=said):
         prepare_pairs(dataclasses.replace(config, seq=1), tmp_path / "tokens")
 
 

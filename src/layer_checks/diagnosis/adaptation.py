@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from layer_checks.diagnosis.objects import as_module
 from layer_checks.diagnosis.preparation import in_default_dtype, initialized, is_lazy, unnormed
+from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.kit.angles import NAMES, TABLES, angles_of, tables_by_name
 from layer_checks.kit.arguments import (
     SYNONYMS,
@@ -183,7 +184,9 @@ class Adapted:
         }
         try:
             built = self.candidate(*call.args, **call.kwargs)
-        except Exception as error:
+        except (OutOfTime, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a reader's layer can raise anything
             for name, value in call.missing.items():
                 if not self.lenient and name not in {*self.implied, *self.attributes}:
                     raise _not_taken(name, value) from error  # with which it might be built

@@ -233,7 +233,9 @@ class _Diagnosis:
         found = self.found
         try:
             self._diagnose()
-        except Exception as error:  # in what a reader's layer is adapted by
+        except (OutOfTime, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # in what a reader's layer is adapted by
             if self.names:  # which may be wrong, and then the reader is told
                 raise
             text = f"it could not be adapted, {error_line(error)}: pass a function that builds it"
@@ -311,7 +313,7 @@ class _Diagnosis:
                 lines = self._shown(own[first.name])
             except (OutOfTime, KeyboardInterrupt):
                 raise
-            except Exception:  # a reader's layer can raise anything, and the other lines stand
+            except BaseException:  # a reader's layer can raise anything, and the other lines stand
                 lines = ""
             results[results.index(first)] = replace(first, example=lines or first.example)
         self.found.results = tuple(results)

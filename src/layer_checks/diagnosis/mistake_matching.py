@@ -12,6 +12,7 @@ from torch import Tensor
 
 from layer_checks.diagnosis.pairs import pairs
 from layer_checks.diagnosis.running import Result, run
+from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.evidence import error_line
 from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
@@ -308,7 +309,9 @@ def _fingerprint(layer: Layer, candidate: Candidate) -> _Fingerprint:
         with repeatable(0):
             for value in layer.probe(candidate):
                 values.append(value)  # those before an error are kept
-    except Exception as error:  # a reader's layer can raise anything
+    except (OutOfTime, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a reader's layer can raise anything
         return _Fingerprint(values, error_line(error) if str(error).strip() else "", True)
     return _Fingerprint(values)
 

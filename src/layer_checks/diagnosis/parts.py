@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from layer_checks.diagnosis.examples import with_weights_of
 from layer_checks.diagnosis.recording import Call
+from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.arguments import signature_of
 from layer_checks.kit.candidates import counterparts, weights_of
@@ -155,7 +156,9 @@ def _seen(module: nn.Module, places: Mapping[str, str], call: Call) -> dict[str,
     with _watched(module, places, found), torch.no_grad(), seeded(0):
         try:
             module(*call.args, **call.kwargs)
-        except Exception:  # what was called before it tells enough
+        except (OutOfTime, KeyboardInterrupt):
+            raise
+        except BaseException:  # what was called before it tells enough, also an end of the program
             return found
     return found
 

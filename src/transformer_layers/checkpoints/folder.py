@@ -169,10 +169,22 @@ def _refuse(folder: Path) -> NoReturn:
     if pickles:
         raise ValueError(
             f"{folder}: {pickles[0]} is a pickle file, which can run any code when it is read; "
-            "where you trust it, let transformers convert it: AutoModelForCausalLM"
+            f"where you trust it, let transformers convert it: {_class_for(folder)}"
             ".from_pretrained(old).save_pretrained(new)"
         )
     raise FileNotFoundError(f"{folder}: there is neither {WEIGHTS} nor {INDEX}")
+
+
+def _class_for(folder: Path) -> str:
+    """The class of `transformers` that reads a folder's model, by what its config says."""
+    try:
+        entries = read_json_object(folder / CONFIG)
+    except (OSError, ValueError):  # the pickle file is what is told
+        entries = {}
+    # Old configs of Marian's leave the flag to the class.
+    if entries.get("is_encoder_decoder") is True or entries.get("model_type") == "marian":
+        return "AutoModelForSeq2SeqLM"
+    return "AutoModelForCausalLM"
 
 
 def _fetch(name: str, wanted: Sequence[str], revision: str | None) -> Path:

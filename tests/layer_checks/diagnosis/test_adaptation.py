@@ -437,6 +437,16 @@ class TestWhatAFunctionMayDo:
         ]
         assert "failed  gelu(x): Halt: enough" in repr(check("gelu", halts))
 
+    @pytest.mark.parametrize("end", [SystemExit(3), Halt("enough")])
+    def test_an_end_of_the_program_in_a_layer(self, end: BaseException) -> None:
+        class Ends(nn.LayerNorm):
+            def forward(self, input: Tensor) -> Tensor:
+                raise end
+
+        report = check("LayerNorm", Ends)
+        assert not report
+        assert f"{type(end).__name__}: {end}" in repr(report)
+
     @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no such signal")
     def test_no_answer(self) -> None:
         calls = []

@@ -275,3 +275,20 @@ def test_refuses_pickle_files_and_says_how_to_convert_them(tmp_path, name):
         ".save_pretrained(new)"
     )
     refused(tmp_path, ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ('{"model_type": "marian", "is_encoder_decoder": true}', "AutoModelForSeq2SeqLM"),
+        ('{"model_type": "marian"}', "AutoModelForSeq2SeqLM"),
+        ('{"model_type": "t5", "is_encoder_decoder": true}', "AutoModelForSeq2SeqLM"),
+        ('{"model_type": "gpt2", "is_encoder_decoder": false}', "AutoModelForCausalLM"),
+        ("{", "AutoModelForCausalLM"),
+    ],
+)
+def test_the_advice_for_pickle_files_names_the_class_that_reads_the_model(tmp_path, config, name):
+    (tmp_path / "pytorch_model.bin").write_bytes(b"not looked at")
+    (tmp_path / "config.json").write_text(config)
+    with pytest.raises(ValueError, match=rf"convert it: {name}\.from_pretrained\(old\)\.save_pre"):
+        read(tmp_path)

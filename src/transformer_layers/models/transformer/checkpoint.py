@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,7 +73,7 @@ _SIZES = {  # ours, and Marian's, with the default of `transformers.MarianConfig
 _ACTIVATIONS = {"relu": "relu", "silu": "silu", "swish": "silu", "gelu": "gelu"}
 
 # Options that change what a Marian model computes, and the values for which ours computes it.
-# Where dropout acts is no such option: it is off in evaluation.
+# How much dropout drops is no such option: it is off in evaluation.
 _COMPUTED: dict[str, tuple[object, ...]] = {
     **COMPUTED_BY_ALL,
     "share_encoder_decoder_embeddings": (True,),
@@ -106,6 +107,7 @@ _GENERATION: dict[str, tuple[object, ...]] = {
     "suppress_tokens": (None, []),
     "watermarking_config": (None,),
 }
+_LAYERDROPS = ("encoder_layerdrop", "decoder_layerdrop")
 _NEEDED = ("decoder_start_token_id", "eos_token_id")
 
 _T = TypeVar("_T")
@@ -115,8 +117,9 @@ def config_of(entries: dict[str, Any], path: Path) -> TransformerConfig:
     """Takes sizes and options out of a config, and refuses what :class:`Transformer` does not do.
 
     A size that is left out has the default of `transformers.MarianConfig`, or of
-    :class:`TransformerConfig`; an option of `generate` that is left out is off. Keys that change no
-    result in evaluation are ignored.
+    :class:`TransformerConfig`; an option of `generate` that is left out is off. Shares of dropout
+    are taken; where whole layers are dropped in training there is a warning, since ours are not.
+    Other keys that change no result in evaluation are ignored.
 
     Args:
         entries: What `config.json` holds.
@@ -136,9 +139,18 @@ def config_of(entries: dict[str, Any], path: Path) -> TransformerConfig:
             "the weights of another model"
         )
     try:
-        return kinds[kind](entries)
+        config = kinds[kind](entries)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
+    left_out = {name: entries[name] for name in _LAYERDROPS if entries.get(name)}
+    if kind == MARIAN and left_out:
+        found = ", ".join(f"{name} = {shown(value)}" for name, value in left_out.items())
+        warnings.warn(
+            f"{path}: {found}, and Transformer drops no layers: training has them all, as "
+            "evaluation has",
+            stacklevel=2,
+        )
+    return config
 
 
 def config_text(config: TransformerConfig, dtype: torch.dtype) -> str:
@@ -311,9 +323,15 @@ def _of_marian(entries: dict[str, Any]) -> TransformerConfig:
             f"{', '.join(_ACTIVATIONS)} only"
         )
     forced = entries.get("forced_eos_token_id")
+    dropout = number_entry("dropout", entries.get("dropout", 0.1))
+    of_weights = number_entry("attention_dropout", entries.get("attention_dropout", 0.0))
     return TransformerConfig(
         **sizes,
-        dropout=number_entry("dropout", entries.get("dropout", 0.1)),
+        dropout=dropout,
+        attention_dropout=None if of_weights == dropout else of_weights,
+        activation_dropout=number_entry(
+            "activation_dropout", entries.get("activation_dropout", 0.0)
+        ),
         activation=_ACTIVATIONS[activation],  # type: ignore[arg-type]  # one of the three
         scaled_embedding=flag_entry("scale_embedding", entries.get("scale_embedding", False)),
         sines_first=True,
@@ -358,10 +376,10 @@ def _marian_entries(config: TransformerConfig) -> dict[str, Any]:
     }
     forced = config.end_token if config.forced_token is None else config.forced_token
     entries: dict[str, Any] = {
-        "activation_dropout": 0.0,
+        "activation_dropout": config.activation_dropout,
         "activation_function": config.activation,
         "architectures": ["MarianMTModel"],
-        "attention_dropout": config.dropout,
+        "attention_dropout": config.dropout_of_attention,
         "bos_token_id": None,
         "decoder_vocab_size": config.vocab_size,
         "dropout": config.dropout,
@@ -392,6 +410,6 @@ CODEC = Codec(
     renamed=renamed,
     stored_as=stored_as,
     tied=lambda config: dict.fromkeys(_TWINS, "embedding.weight"),
-    changeable=("dropout",),
+    changeable=("dropout", "attention_dropout", "activation_dropout"),
     described=lambda config: f"Transformer of {config.num_layers} encoder layers",
 )

@@ -26,7 +26,9 @@ class TransformerConfig:
         decoder_layers: Layers of the decoder; as many as the encoder has if not given.
         decoder_heads: Heads of each of its attentions; those of the encoder if not given.
         decoder_d_ff: Size inside its feed-forward networks; that of the encoder if not given.
-        dropout: Share that is dropped in training, the same in all places.
+        dropout: Share that is dropped in training, of all that the next two do not tell.
+        attention_dropout: Share of the attention weights that is; `dropout` if not given.
+        activation_dropout: Share of what the activation gives that is, which the paper has not.
         max_seq: Longest source and longest target, in tokens; None if there is no longest.
         start_token: What the decoder reads before the first token.
         end_token: What ends a sequence.
@@ -47,7 +49,7 @@ class TransformerConfig:
 
     Raises:
         TypeError: If a size or a token is not an int.
-        ValueError: If a size is below 1, heads do not divide `d_model`, `dropout` is not within
+        ValueError: If a size is below 1, heads do not divide `d_model`, a share is not within
             [0, 1], a token is not in the vocabulary, or there is no such activation.
 
     Examples:
@@ -78,6 +80,8 @@ class TransformerConfig:
     must_end: bool = True
     forced_token: int | None = None
     renormalized: bool = False
+    attention_dropout: float | None = None
+    activation_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuses sizes of which no model can be built."""
@@ -89,6 +93,8 @@ class TransformerConfig:
         require_heads(self.d_model, self.heads_of_decoder, ("d_model", "decoder_heads"))
         require_size("decoder_d_ff", self.d_ff_of_decoder)
         require_probability("dropout", self.dropout)
+        require_probability("attention_dropout", self.dropout_of_attention)
+        require_probability("activation_dropout", self.activation_dropout)
         if self.max_seq is not None:
             require_size("max_seq", self.max_seq)
         tokens = {
@@ -128,3 +134,8 @@ class TransformerConfig:
     def d_ff_of_decoder(self) -> int:
         """Size inside the decoder's feed-forward networks."""
         return self.d_ff if self.decoder_d_ff is None else self.decoder_d_ff
+
+    @property
+    def dropout_of_attention(self) -> float:
+        """Share of the attention weights that is dropped in training."""
+        return self.dropout if self.attention_dropout is None else self.attention_dropout

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformer_layers.attention.cache import all_grown_or_none, require_caches
 from transformer_layers.attention.masks import causal_mask, padding_mask
 from transformer_layers.attention.memory import DecoderCache, reordered
+from transformer_layers.attention.multi_head import MultiHeadAttention
 from transformer_layers.blocks.decoder import (
     PreNormTransformerDecoderLayer,
     TransformerDecoderLayer,
@@ -51,7 +52,8 @@ class Transformer(nn.Module):
         \mathrm{logits} &= y\, E^\top
 
     In training dropout acts on both sums of embeddings and positions, and in the layers (section
-    5.4). The embedding starts as normal(0, :math:`d^{-1/2}`), so that the factor brings it to
+    5.4); on attention weights and behind activations with shares of their own, if the config has
+    them. The embedding starts as normal(0, :math:`d^{-1/2}`), so that the factor brings it to
     variance 1; the layers start as they draw themselves.
 
     By its config it is also Marian's model, of which there are published translators.
@@ -92,6 +94,9 @@ class Transformer(nn.Module):
             self.encoder = _encoder(config)
             self.decoder = _decoder(config)
             bias = torch.zeros(1, config.vocab_size) if config.logits_bias else None
+        for module in self.modules():
+            if isinstance(module, MultiHeadAttention):
+                module.dropout = config.dropout_of_attention
         self.register_buffer("logits_bias", bias)
         self.logits_bias: Tensor | None
         self.dropout = Dropout(config.dropout)
@@ -271,6 +276,10 @@ class Transformer(nn.Module):
         exhaustive: bool = False,
     ) -> Int[Tensor, "batch new"]:
         """Writes a target for each source; dropout is off, whatever the model's mode.
+
+        A source ends with the end token, as in training: `tokenizer.encode(text)` of our tokenizers
+        lacks it, and a translator that `python -m transformer_training` trained is asked with
+        `torch.tensor([*tokenizer.encode(text).tolist(), model.config.end_token])`.
 
         The paper decodes with 4 beams, `PaperLengthPenalty(0.6)`, and up to 50 tokens more than the
         source has (section 6.1).
@@ -467,12 +476,31 @@ class Transformer(nn.Module):
             raise ValueError(f"the model has {self.max_seq} positions, got a {name} of {seq}")
 
 
+class _DroppedActivation(nn.Module):
+    """An activation with dropout behind it."""
+
+    def __init__(self, activation: Callable[[Tensor], Tensor], dropout: float) -> None:
+        super().__init__()
+        self.activation = activation
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Maps each element, and drops some in training."""
+        return self.dropout(self.activation(x))
+
+
+def _activation(config: TransformerConfig) -> Callable[[Tensor], Tensor]:
+    activation = _ACTIVATIONS[config.activation]
+    if config.activation_dropout == 0:
+        return activation
+    return _DroppedActivation(activation, config.activation_dropout)
+
+
 def _encoder(config: TransformerConfig) -> TransformerEncoder:
     kind = PreNormTransformerEncoderLayer if config.pre_norm else TransformerEncoderLayer
     sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
-    activation = _ACTIVATIONS[config.activation]
     return TransformerEncoder(
-        [kind(*sizes, activation=activation) for _ in range(config.num_layers)],
+        [kind(*sizes, activation=_activation(config)) for _ in range(config.num_layers)],
         LayerNorm(config.d_model) if config.pre_norm else None,
     )
 
@@ -480,8 +508,7 @@ def _encoder(config: TransformerConfig) -> TransformerEncoder:
 def _decoder(config: TransformerConfig) -> TransformerDecoder:
     kind = PreNormTransformerDecoderLayer if config.pre_norm else TransformerDecoderLayer
     sizes = config.d_model, config.heads_of_decoder, config.d_ff_of_decoder, config.dropout
-    activation = _ACTIVATIONS[config.activation]
     return TransformerDecoder(
-        [kind(*sizes, activation=activation) for _ in range(config.layers_of_decoder)],
+        [kind(*sizes, activation=_activation(config)) for _ in range(config.layers_of_decoder)],
         LayerNorm(config.d_model) if config.pre_norm else None,
     )

@@ -1,5 +1,7 @@
 """The Transformer against transformers' Marian: values, gradients, files and decoding."""
 
+import json
+
 import pytest
 import torch
 from transformers import MarianConfig, MarianMTModel
@@ -138,8 +140,47 @@ def test_saved_is_loaded_by_transformers_and_again(tmp_path):
     )
 
 
+# A share of 0 or 1 leaves nothing to chance.
+@pytest.mark.parametrize("of_weights", [0.0, 1.0])
+@pytest.mark.parametrize("of_activations", [0.0, 1.0])
+@pytest.mark.parametrize("elsewhere", [0.0, 1.0])
+def test_training_drops_what_marian_drops(of_weights, of_activations, elsewhere, tmp_path):
+    options = {"attention_dropout": of_weights, "activation_dropout": of_activations}
+    ours, theirs = pair(tmp_path, dropout=elsewhere, **options)
+    source, target = sources(theirs.config), torch.randint(6, 19, (4, 6))
+    expected = theirs.train()(input_ids=source, decoder_input_ids=target).logits
+    torch.testing.assert_close(ours.train()(source, target), expected)
+    ours.save_pretrained(tmp_path / "again")
+    again = MarianMTModel.from_pretrained(tmp_path / "again").train()
+    torch.testing.assert_close(again(input_ids=source, decoder_input_ids=target).logits, expected)
+
+
+@pytest.mark.parametrize("rates", [(0.1, 0.0, 0.0), (0.1, 0.1, 0.0), (0.3, 0.2, 0.05)])
+def test_each_dropout_is_written_as_it_was_read(rates, tmp_path):
+    names = ("dropout", "attention_dropout", "activation_dropout")
+    ours, _ = pair(tmp_path, **dict(zip(names, rates, strict=True)))
+    ours.save_pretrained(tmp_path / "again")
+    for folder in (tmp_path, tmp_path / "again"):
+        entries = json.loads((folder / "config.json").read_text())
+        assert tuple(entries[name] for name in names) == rates
+    assert Transformer.from_pretrained(tmp_path / "again").config == ours.config
+    assert ours.config.dropout_of_attention == rates[1]
+
+
+def test_layers_that_are_dropped_in_training_are_told(tmp_path):
+    marian(decoder_layerdrop=0.2).save_pretrained(tmp_path)
+    said = r"config\.json.*: decoder_layerdrop = 0\.2, and Transformer drops no layers"
+    with pytest.warns(UserWarning, match=said):
+        Transformer.from_pretrained(tmp_path)
+
+
 @pytest.mark.parametrize(
-    "options", [{}, {"pre_norm": True}, {"decoder_layers": 1, "decoder_heads": 2, "max_seq": 9}]
+    "options",
+    [
+        {"attention_dropout": 0.0, "activation_dropout": 0.2},
+        {"pre_norm": True},
+        {"decoder_layers": 1, "decoder_heads": 2, "max_seq": 9},
+    ],
 )
 def test_the_papers_own_form_is_saved_and_loaded(options, tmp_path):
     config = TransformerConfig(17, d_model=12, num_layers=2, num_heads=3, d_ff=16, **options)
@@ -243,6 +284,8 @@ def test_caches_that_failed_are_as_long_as_before():
         ({"end_token": 0}, "end_token and padding_token must differ"),
         ({"activation": "tanh"}, "activation must be one of relu, silu, gelu, got 'tanh'"),
         ({"max_seq": 0}, "max_seq must be at least 1, got 0"),
+        ({"attention_dropout": 1.5}, r"attention_dropout must be .*, got 1\.5"),
+        ({"activation_dropout": -0.1}, r"activation_dropout must be .*, got -0\.1"),
     ],
 )
 def test_errors_of_sizes(options, message):
@@ -280,8 +323,6 @@ def test_errors_of_generation(arguments, error, message):
     ],
 )
 def test_configs_that_are_not_computed_are_refused(options, message, tmp_path):
-    import json
-
     Transformer(
         TransformerConfig(
             **{**SMALL.__dict__, "sines_first": True, "logits_bias": True, "max_seq": 9}
