@@ -26,6 +26,7 @@ from layer_checks.diagnosis.mistake_matching import (
     Mistakes,
     failures_of,
     gives_the_same,
+    gives_the_value,
     known_mistakes,
     resembles,
 )
@@ -52,6 +53,9 @@ _OF_INPUTS = re.compile(
     r"input.*(unchanged|as (it|they) (is|are|was|were))|changes? (its|no) input"
 )
 
+
+# Checks whose failing value depends on names of parameters, or on draws that others make.
+_SAYS_LITTLE = re.compile(r"gradient|drop|draw")
 
 # What Python says where a call has not the arguments that must be given.
 _LACKS = re.compile(r"TypeError: .*missing \d+ required (positional|keyword-only) argument")
@@ -652,7 +656,11 @@ class _Diagnosis:
         try:
             untold = self._untold(results)
             known = known_mistakes(self.layer, form.candidate, failures, form.match, untold)
-            return self._confirmed(known, results)
+            known = self._confirmed(known, results)
+            if known.behaves_like is None:
+                version = self._of_equal_values(results)
+                known = known if version is None else replace(known, behaves_like=version)
+            return known
         except (OutOfTime, KeyboardInterrupt):
             raise
         except BaseException:  # where even the probe ends the program, nothing is known
@@ -676,6 +684,37 @@ class _Diagnosis:
         exact = (version,) if known.exact else ()
         alike = self._alike((*exact, *known.fails_like), first)
         return replace(known, behaves_like=None, exact=False, fails_like=alike)
+
+    def _of_equal_values(self, results: Sequence[Result]) -> WrongVersion | None:
+        """The wrong version that has the values of a candidate where its law fails.
+
+        Those of the first law that fails, and of more of the others than any other version; of
+        masks, which are right or wrong and have few values, those of all. What else the two do may
+        differ: others drop, mask or refuse in other ways.
+        """
+        own = {each.name for each in self.checks if not each.generic}
+        laws = [each for each in results if each.kind == "law" and each.name in own and each.asked]
+        failed = [
+            each
+            for each in laws
+            if each.word == "failed" and each.where and not _SAYS_LITTLE.search(each.name)
+        ]
+        fitting: list[tuple[int, int, WrongVersion]] = []
+        for version in self.layer.wrong_versions if failed else ():
+            same = [gives_the_value(each, version, self.layer, self.seed) for each in failed]
+            of_masks = "torch.bool" in failed[0].where
+            if not version.generic and (all(same) if of_masks else same[0]):
+                other = {each.name for each in laws if self._fails_law(version, each)}
+                apart = other ^ {each.name for each in laws if each.word == "failed"}
+                fitting.append((sum(same), -len(apart), version))
+        fitting.sort(key=lambda each: each[:2])
+        if not fitting or [each[:2] for each in fitting].count(fitting[-1][:2]) > 1:
+            return None
+        return fitting[-1][2]
+
+    def _fails_law(self, version: WrongVersion, result: Result) -> bool:
+        one = next(each for each in self.checks if each.name == result.name)
+        return not run(one, version.layer, self.seed).held
 
     def _alike(self, versions: tuple[WrongVersion, ...], first: Result) -> tuple[WrongVersion, ...]:
         """Of those that fail the same checks, the ones that fail as this does.

@@ -254,6 +254,43 @@ def gives_the_same(result: Result, version: WrongVersion, layer: Layer, seed: in
     return place == its_place and math.isclose(value, its_value, rel_tol=2e-3, abs_tol=1e-6)
 
 
+def gives_the_value(result: Result, version: WrongVersion, layer: Layer, seed: int) -> bool:
+    """Whether a wrong version is off as a candidate is, where a check of this fails.
+
+    Args:
+        result: How the check came out for the candidate.
+        version: The wrong version.
+        layer: The layer of both.
+        seed: With which the candidate was asked.
+
+    Returns:
+        Whether both differ from the same expected value, at the same place, by the same, up to
+        the digits that a report has.
+    """
+    one = next(each for each in layer.checks if each.name == result.name)
+    mine, its = _off(result.where), _off(run(one, version.layer, seed).where)
+    if mine is None or its is None or mine[0] != its[0]:
+        return False
+    (_, value, expected), (_, other, its_expected) = mine, its
+    allowed = 0.02 * abs(value - expected) + 1e-4 * abs(value)
+    return abs(value - other) <= allowed and math.isclose(expected, its_expected, rel_tol=1e-3)
+
+
+def _off(where: str) -> tuple[str, float, float] | None:
+    """The index, what a candidate has there, and what is expected, as numbers."""
+    found = re.match(r"at index (\(.*?\)): (\S+) against ([^\s,]+)", where)
+    if found is None:
+        return None
+    truth = {"True": 1.0, "False": 0.0}
+    try:
+        value, expected = (
+            truth[each] if each in truth else float(each) for each in found.groups()[1:]
+        )
+    except ValueError:
+        return None
+    return (found[1], value, expected) if math.isfinite(value + expected) else None
+
+
 def _place_and_value(where: str) -> tuple[str, float] | None:
     """The index and what the candidate has there, as `where_of` writes them."""
     found = re.match(r"at index (\(.*?\)): (\S+) against", where)

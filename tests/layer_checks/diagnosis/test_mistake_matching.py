@@ -17,7 +17,7 @@ from transformer_layers import PreNormTransformerEncoderLayer
 
 @pytest.fixture
 def nothing_known():
-    for kept in (mistake_matching._fails, mistake_matching._known):
+    for kept in (mistake_matching._fails_with, mistake_matching._known_with):
         kept.cache_clear()
 
 
@@ -219,3 +219,30 @@ def rounded_to_eight(x: Tensor) -> Tensor:
     wide = x.float() if x.dtype.itemsize == 2 else x
     y = 0.5 * wide * (1 + torch.tanh(0.79788456 * (wide + 0.044715 * wide**3)))
     return y.to(x.dtype)
+
+
+def over_the_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Beside its mistake it hides by a large number, drops nothing and never refuses a mask."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e4)
+    return scores.softmax(-2) @ v
+
+
+def test_the_values_of_a_mistake_name_it_whatever_else_differs() -> None:
+    report = check("scaled_dot_product_attention", over_the_queries)
+    assert report.behaves_like is not None
+    assert report.behaves_like.name == "softmax over the queries"
+
+
+def near_the_width(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    scores = q @ k.mT / (q.shape[-1] + 0.3) ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e4)
+    return scores.softmax(-1) @ v
+
+
+def test_values_that_are_near_those_of_a_mistake_name_none() -> None:
+    report = check("scaled_dot_product_attention", near_the_width)
+    assert not report
+    assert report.behaves_like is None
