@@ -699,11 +699,19 @@ class _Diagnosis:
             for each in laws
             if each.word == "failed" and each.where and not _SAYS_LITTLE.search(each.name)
         ]
+        if not failed:
+            return None
+        first, *rest = failed
+
+        def has_its(version: WrongVersion, result: Result) -> bool:
+            return gives_the_value(result, version, self.layer, self.seed)
+
         fitting: list[tuple[int, int, WrongVersion]] = []
-        for version in self.layer.wrong_versions if failed else ():
-            same = [gives_the_value(each, version, self.layer, self.seed) for each in failed]
-            of_masks = "torch.bool" in failed[0].where
-            if not version.generic and (all(same) if of_masks else same[0]):
+        for version in self.layer.wrong_versions:
+            if version.generic or not has_its(version, first):
+                continue
+            same = [has_its(version, each) for each in rest]
+            if all(same) or "torch.bool" not in first.where:
                 other = {each.name for each in laws if self._fails_law(version, each)}
                 apart = other ^ {each.name for each in laws if each.word == "failed"}
                 fitting.append((sum(same), -len(apart), version))
