@@ -178,7 +178,8 @@ class Report:
             lines.append(f"behaves like: {self.behaves_like!r}")
         if self.and_like is not None:
             lines.append(f"and like: {self.and_like!r}")
-        lines += [f"fails the same checks as: {version!r}" for version in self.fails_like]
+        others = [version for version in self.fails_like if version is not self.behaves_like]
+        lines += [f"fails the same checks as: {version!r}" for version in others]
         parts = [f"look at the parts: {self.part}."] if self.part else []
         if not self.judged:
             names = "look first at the names: say which weight is which, and check it again"
