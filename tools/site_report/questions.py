@@ -43,7 +43,7 @@ QUESTIONS = {
     "encoder layer": "proofs/encoder_layer.html",
     "loss shifted": "reference/published_bugs.html#a-loss-for-repeating-the-input",
     "tanh gelu": api("layers", "gelu_tanh"),
-    "nanoGPT gelu bug": "index.html#a-bug-that-a-famous-work-shipped",
+    "nanoGPT gelu bug": "reference/published_bugs.html#the-other-gelu",
     "scaled_dot_product_attention": api("attention", "scaled_dot_product_attention"),
     "int8": "reference/speed.html#ready-for-inference",
     "how to read a proof": "reference/reading_the_proofs.html",
