@@ -66,7 +66,8 @@ class ClaimDirective(CheckedDirective):
         claims = claims_domain(self.env).claims.setdefault(self.env.docname, [])
         claims.append(claim)
 
-        words = VERDICTS.get(claim.verdict, claim.verdict)
+        # A sign may lead here from a sentence that denies the belief, and is right.
+        words = {**VERDICTS, "fails": "the belief fails"}.get(claim.verdict, claim.verdict)
         title = nodes.paragraph("", "", nodes.inline("", words, classes=["claim-verdict"]))
         title += nodes.Text(" ")
         title += nodes.reference("", claim.id, refid=claim.anchor, classes=["claim-id"])
