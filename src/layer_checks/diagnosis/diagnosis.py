@@ -48,10 +48,8 @@ from layer_checks.kit.matching import Match, cut, heads_of
 from layer_checks.kit.weight_maps import gatherings
 
 _RAISED = re.compile(r"\w*(Error|Exception)\b")  # how the text of a result begins, where it did
-# Checks that look at what a call does to its inputs, which a candidate with copies cannot change.
-_OF_INPUTS = re.compile(
-    r"input.*(unchanged|as (it|they) (is|are|was|were))|changes? (its|no) input"
-)
+# The check of what a call does to its inputs, which a candidate with copies cannot change.
+_OF_INPUTS = "input unchanged"
 
 
 # Checks whose failing value depends on names of parameters, or on draws that others make.
@@ -290,7 +288,7 @@ class _Diagnosis:
             form = self._in_single(form, None)
             self.found.matching = str(form.match) if form.match else self.found.matching
             self.found.results = (
-                *self._of_inputs(as_is),
+                *self._of_inputs(adapted, form),
                 *self._arguments(adapted),
             )
             self._add_own_sizes(form)
@@ -587,13 +585,15 @@ class _Diagnosis:
             return single
         return form
 
-    def _of_inputs(self, as_is: Sequence[Result]) -> tuple[Result, ...]:
-        """The results, with those about inputs from the candidate that had no copies."""
-        before = {result.name: result for result in as_is}
-        return tuple(
-            before.get(result.name, result) if _OF_INPUTS.search(result.law) else result
-            for result in self.found.results
-        )
+    def _of_inputs(self, adapted: Adapted, form: _Form) -> tuple[Result, ...]:
+        """The results, with what it does to its inputs where it is given no copies of them."""
+        if not adapted.clones:
+            return self.found.results
+        adapted.clones = False
+        asked = [each for each in self.checks if each.name == _OF_INPUTS]
+        without = {each.name: self._result(each, form) for each in asked}
+        adapted.clones = True
+        return tuple(without.get(result.name, result) for result in self.found.results)
 
     def _arguments(self, adapted: Adapted) -> tuple[Result, ...]:
         """What it has with its callers that is not the book's: names alone, and what is more."""
