@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,10 @@ import torch
 
 from evaluation.recorded import new_file, read_results, write_results
 from evaluation.survey import works  # noqa: F401, which declares them
-from evaluation.survey.definitions import SURVEYED, Surveyed
+from evaluation.survey.definitions import PLACES, SURVEYED, Surveyed
+from evaluation.survey.second import derived
 
 RESULTS = Path(__file__).with_name("results.json")
-# Other versions of a work, and files of repositories that are no packages, are in folders here.
-PLACES = Path(sys.prefix, "places")
 LIMIT = 200  # seconds
 
 
@@ -160,12 +159,6 @@ def in_order(entries: list[Surveyed]) -> list[Surveyed]:
     return sorted(entries, key=lambda entry: (entry.work.lower(), entry.place))
 
 
-def _derived(names: Collection[str]) -> dict[str, dict[str, Any]]:
-    from evaluation.survey.second import derived  # which imports this module
-
-    return derived(names)
-
-
 def main() -> None:
     """Runs the survey, writes it and prints it."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.survey", description=__doc__)
@@ -182,7 +175,7 @@ def main() -> None:
     if options.readings:
         written = recorded(options.output)
         written["rows"] = reread(written["rows"])
-        written["second"] |= _derived(options.only) if options.only else {}
+        written["second"] |= derived(options.only) if options.only else {}
         write_results(options.output, written, ensure_ascii=False)
         return
     whole = not (options.only or options.layer)
@@ -199,7 +192,7 @@ def main() -> None:
             rows.append(row)
     if not whole and not options.update:
         return
-    second = _derived({entry.work for entry in chosen})
+    second = derived({entry.work for entry in chosen})
     if not whole:
         rows = merged(reread(before["rows"]), rows)
         second = {**before["second"], **second}

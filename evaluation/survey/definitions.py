@@ -1,8 +1,13 @@
 """What the survey knows of a layer of a public work."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
+
+# Other versions of a work, and files of repositories that are no packages, are in folders here.
+PLACES = Path(sys.prefix, "places")
 
 # How a difference is read. A defect has been derived a second time, in `survey.second`.
 Reading = Literal["same", "variation", "defect", "does not fit"]

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from evaluation.survey.definitions import PLACES
 from evaluation.survey.stubs import stub
 from evaluation.survey.works.configs import gpt1_config, gpt2_config
 from evaluation.survey.works.reaching import annotated_transformer, file_of
@@ -40,8 +41,6 @@ def derived(only: Collection[str] = ()) -> dict[str, dict[str, Any]]:
         torch.manual_seed(0)
         if place:
             _forget(work)
-            from evaluation.survey.__main__ import PLACES
-
             sys.path.insert(0, str(PLACES / place))
         try:
             found[name] = {"work": work, "place": place, **measure()}
