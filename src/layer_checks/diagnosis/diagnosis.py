@@ -22,14 +22,8 @@ from layer_checks.diagnosis.forms import forms_of, holds_weights, likeliest
 from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
 from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
 from layer_checks.diagnosis.loaded import Loaded
-from layer_checks.diagnosis.mistake_matching import (
-    Mistakes,
-    failures_of,
-    gives_the_same,
-    gives_the_value,
-    known_mistakes,
-    resembles,
-)
+from layer_checks.diagnosis.mistake_matching import Mistakes, resembles
+from layer_checks.diagnosis.naming import Naming
 from layer_checks.diagnosis.parts import first_difference
 from layer_checks.diagnosis.preparation import is_lazy
 from layer_checks.diagnosis.recording import Record
@@ -41,7 +35,7 @@ from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.angles import TABLES
 from layer_checks.kit.arguments import CannotTakeError, signature_of
 from layer_checks.kit.candidates import matched_by, weights_of, witnessed_by
-from layer_checks.kit.definitions import Candidate, Check, Form, Layer, WrongVersion
+from layer_checks.kit.definitions import Candidate, Check, Form, Layer
 from layer_checks.kit.inputs import inputs_of_a_form
 from layer_checks.kit.match_search import matches, named_by_hand
 from layer_checks.kit.matching import Match, cut, heads_of
@@ -51,9 +45,6 @@ _RAISED = re.compile(r"\w*(Error|Exception)\b")  # how the text of a result begi
 # The check of what a call does to its inputs, which a candidate with copies cannot change.
 _OF_INPUTS = "input unchanged"
 
-
-# Checks whose failing value depends on names of parameters, or on draws that others make.
-_SAYS_LITTLE = re.compile(r"gradient|drop|draw")
 
 # What Python says where a call has not the arguments that must be given.
 _LACKS = re.compile(r"TypeError: .*missing \d+ required (positional|keyword-only) argument")
@@ -635,6 +626,10 @@ class _Diagnosis:
         self.found.results = (*asked, *self.found.results)
         self.judged &= of_its_own.judged
 
+    def _mistakes(self, form: _Form, results: Sequence[Result]) -> Mistakes:
+        told = [each for each in results if each.name not in _OF_FORM]
+        return Naming(self.layer, self.seed).mistakes(form.candidate, form.match, told)
+
     def _name_the_mistake(self, plain: _Form, form: _Form, as_is: Sequence[Result]) -> None:
         results = self.found.results
         right = _law_holds(results)
@@ -647,105 +642,6 @@ class _Diagnosis:
         elif not right:
             known = self._mistakes(plain, as_is)
         self.found.mistakes = known
-
-    def _mistakes(self, form: _Form, results: Sequence[Result]) -> Mistakes:
-        """The known mistakes of a form."""
-        failures = _failures(results)
-        if not any(each.word == "failed" and each.name in failures for each in results):
-            return Mistakes()  # what could not be asked is no mistake
-        try:
-            untold = self._untold(results)
-            known = known_mistakes(self.layer, form.candidate, failures, form.match, untold)
-            known = self._confirmed(known, results)
-            if known.behaves_like is None:
-                version = self._of_equal_values(results)
-                known = known if version is None else replace(known, behaves_like=version)
-            return known
-        except (OutOfTime, KeyboardInterrupt):
-            raise
-        except BaseException:  # where even the probe ends the program, nothing is known
-            return Mistakes()
-
-    def _confirmed(self, known: Mistakes, results: Sequence[Result]) -> Mistakes:
-        """What it behaves like only where that gives the same on the input that fails.
-
-        Otherwise it fails the same checks, or other ones.
-        """
-        version = known.behaves_like
-        order = {"law": 0, "contract": 1, "start": 2}
-        failed = [each for each in results if each.word == "failed" and each.kind in order]
-        first = min(failed, key=lambda each: order[each.kind], default=None)
-        if known.and_like is not None or first is None:
-            return known
-        if version is None:
-            return replace(known, fails_like=self._alike(known.fails_like, first))
-        if gives_the_same(first, version, self.layer, self.seed):
-            return known
-        exact = (version,) if known.exact else ()
-        alike = self._alike((*exact, *known.fails_like), first)
-        return replace(known, behaves_like=None, exact=False, fails_like=alike)
-
-    def _of_equal_values(self, results: Sequence[Result]) -> WrongVersion | None:
-        """The wrong version that has the values of a candidate where its law fails.
-
-        Those of the first law that fails, and of more of the others than any other version; of
-        masks, which are right or wrong and have few values, those of all. What else the two do may
-        differ: others drop, mask or refuse in other ways.
-        """
-        own = {each.name for each in self.checks if not each.generic}
-        laws = [each for each in results if each.kind == "law" and each.name in own and each.asked]
-        failed = [
-            each
-            for each in laws
-            if each.word == "failed" and each.where and not _SAYS_LITTLE.search(each.name)
-        ]
-        if not failed:
-            return None
-        first, *rest = failed
-
-        def has_its(version: WrongVersion, result: Result) -> bool:
-            return gives_the_value(result, version, self.layer, self.seed)
-
-        fitting: list[tuple[int, int, WrongVersion]] = []
-        for version in self.layer.wrong_versions:
-            if version.generic or not has_its(version, first):
-                continue
-            same = [has_its(version, each) for each in rest]
-            if all(same) or "torch.bool" not in first.where:
-                other = {each.name for each in laws if self._fails_law(version, each)}
-                apart = other ^ {each.name for each in laws if each.word == "failed"}
-                fitting.append((sum(same), -len(apart), version))
-        fitting.sort(key=lambda each: each[:2])
-        if not fitting or [each[:2] for each in fitting].count(fitting[-1][:2]) > 1:
-            return None
-        return fitting[-1][2]
-
-    def _fails_law(self, version: WrongVersion, result: Result) -> bool:
-        one = next(each for each in self.checks if each.name == result.name)
-        return not run(one, version.layer, self.seed).held
-
-    def _alike(self, versions: tuple[WrongVersion, ...], first: Result) -> tuple[WrongVersion, ...]:
-        """Of those that fail the same checks, the ones that fail as this does.
-
-        What raises an error does not fail as what gives another value.
-        """
-        one = next((each for each in self.checks if each.name == first.name), None)
-        if one is None or not _RAISED.match(first.text):
-            return versions
-        found = {each: run(one, each.layer, self.seed) for each in versions}
-        return tuple(each for each, result in found.items() if _RAISED.match(result.text))
-
-    def _untold(self, results: Sequence[Result]) -> frozenset[str]:
-        """The checks whose failure tells nothing.
-
-        Those that could not be asked, and probes of the law where the layer's own law fails, which
-        ask for the same values elsewhere.
-        """
-        laws = [each for each in self.checks if each.kind == "law"]
-        own = {each.name for each in laws if not each.generic}
-        fails = any(result.word == "failed" and result.name in own for result in results)
-        probes = {each.name for each in laws if each.generic and fails}
-        return frozenset(probes | {result.name for result in results if not result.asked})
 
 
 def _trials(layer: Layer) -> list[Check]:
@@ -770,10 +666,6 @@ def _exchanged(match: Match, believed: Sequence[Match]) -> tuple[str, ...]:
     if len(moved) != 2 or match.sources[moved[0]] != first.sources[moved[1]]:
         return ()
     return moved
-
-
-def _failures(results: Sequence[Result]) -> frozenset[str]:
-    return failures_of(result for result in results if result.name not in _OF_FORM)
 
 
 def _number(layer: Layer) -> int:

@@ -1,7 +1,5 @@
 """Which known wrong versions a candidate behaves like."""
 
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -225,84 +223,6 @@ def _fails(layer: Layer, candidate: Candidate, setting: "_OwnEps | None", one: C
 @cache
 def _fails_with(number: int, candidate: Candidate, setting: "_OwnEps | None", one: Check) -> bool:
     return not run(one, setting.of(candidate) if setting else candidate).held
-
-
-def gives_the_same(result: Result, version: WrongVersion, layer: Layer, seed: int) -> bool:
-    """Whether a known wrong version gives the same as a candidate where a check of this fails.
-
-    Args:
-        result: How the check came out for the candidate.
-        version: The wrong version.
-        layer: The layer of both.
-        seed: With which the candidate was asked.
-
-    Returns:
-        Whether both have the same value at the same place, or the same error.
-    """
-    one = next((each for each in layer.checks if each.name == result.name), None)
-    if one is None:
-        return True
-    other = run(one, version.layer, seed)
-    if other.held:
-        return False
-    mine, its = _place_and_value(result.where), _place_and_value(other.where)
-    if mine is None or its is None:
-        return mine is its and _kind_of(result.text) == _kind_of(other.text)
-    (place, value), (its_place, its_value) = mine, its
-    if math.isnan(value) or math.isnan(its_value):
-        return math.isnan(value) and math.isnan(its_value)
-    return place == its_place and math.isclose(value, its_value, rel_tol=2e-3, abs_tol=1e-6)
-
-
-def gives_the_value(result: Result, version: WrongVersion, layer: Layer, seed: int) -> bool:
-    """Whether a wrong version is off as a candidate is, where a check of this fails.
-
-    Args:
-        result: How the check came out for the candidate.
-        version: The wrong version.
-        layer: The layer of both.
-        seed: With which the candidate was asked.
-
-    Returns:
-        Whether both differ from the same expected value, at the same place, by the same, up to
-        the digits that a report has.
-    """
-    one = next(each for each in layer.checks if each.name == result.name)
-    mine, its = _off(result.where), _off(run(one, version.layer, seed).where)
-    if mine is None or its is None or mine[0] != its[0]:
-        return False
-    (_, value, expected), (_, other, its_expected) = mine, its
-    allowed = 0.02 * abs(value - expected) + 1e-4 * abs(value)
-    return abs(value - other) <= allowed and math.isclose(expected, its_expected, rel_tol=1e-3)
-
-
-def _off(where: str) -> tuple[str, float, float] | None:
-    """The index, what a candidate has there, and what is expected, as numbers."""
-    found = re.match(r"at index (\(.*?\)): (\S+) against ([^\s,]+)", where)
-    if found is None:
-        return None
-    truth = {"True": 1.0, "False": 0.0}
-    try:
-        value, expected = (
-            truth[each] if each in truth else float(each) for each in found.groups()[1:]
-        )
-    except ValueError:
-        return None
-    return (found[1], value, expected) if math.isfinite(value + expected) else None
-
-
-def _place_and_value(where: str) -> tuple[str, float] | None:
-    """The index and what the candidate has there, as `where_of` writes them."""
-    found = re.match(r"at index (\(.*?\)): (\S+) against", where)
-    try:
-        return (found[1], float(found[2])) if found else None
-    except ValueError:  # a boolean, or an integer that is written otherwise
-        return (f"{found[1]} {found[2]}", 0.0) if found else None
-
-
-def _kind_of(text: str) -> str:
-    """A failure's text without what it measured and without names of classes."""
-    return re.sub(r"[\d.]+(e[-+]?\d+)?|\b[A-Z]\w*\(.*", "#", text)
 
 
 def _known(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> _Fingerprint:
