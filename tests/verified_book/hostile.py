@@ -34,9 +34,6 @@ NO_FILES: dict[str, Callable[[Path], object]] = {
     "a gigabyte of zeros": zeros,
 }
 
-#: Those that are not read at all; a digest of a gigabyte takes seconds.
-NEVER_READ = {kind: make for kind, make in NO_FILES.items() if make is not zeros}
-
 #: Files that say nothing, or not what was written.
 NO_TEXTS: dict[str, Callable[[Path], object]] = {
     "nothing": lambda path: _anew(path).write_bytes(b""),

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.xdist_group("failures")
 
 PROOF = cell("proven = 1\nassert proven")
 VERDICTS = r"^Give one of holds, holds-if, fails\.$"
-NOTES = r"^Give one of book, other\.$"
 ONE_WORD = r"^Write one word after the name: claim A3; options below it\.$"
 
 
@@ -254,6 +253,12 @@ def of_claims(kind: str) -> dict[str, Case]:
             Block("derivation"),
             message="derivation: it is empty$",
             remedy=r"^Write the derivation as its body\.$",
+        ),
+        "two claims with one address": case(
+            *(claim(f"dot-{kind}"), PROOF, "## Again", claim(f"dot.{kind}"), PROOF),
+            message=f"claim dot-{kind} and claim dot.{kind} have the same address, #claim-dot-",
+            remedy="an id that differs in its letters a-z and digits",
+            culprit=3,
         ),
         "a reference to no claim": no_such_claim(
             f"nowhere-{kind}", f"See {{claim}}`nowhere-{kind}` for more."

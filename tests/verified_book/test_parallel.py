@@ -133,3 +133,10 @@ def test_an_extension_that_says_nothing_may_be_named_as_safe(monkeypatch: pytest
         app = application(monkeypatch, safe=safe, **named)
         parallel.prepare(app)
         assert app.parallel == readers
+
+
+def test_a_domain_that_cannot_be_merged_is_read_by_one_process(monkeypatch: pytest.MonkeyPatch):
+    app = application(monkeypatch, given="2")
+    app.env.domains["b"] = object.__new__(Domain)
+    parallel.prepare(app)
+    assert app.parallel == 1

@@ -13,7 +13,6 @@ from verified_book.commands.terminal import Terminal
 from verified_book.records import Failure
 
 ADDED = Failure("page.md", 3, "differs\n-1\n+2", "Mend it.", expected="1", executed="2")
-RAISED = Failure("page.md", 3, "raised\n-1\n+2", "Mend it.")
 EMPTY = "it is empty; name a file or a folder, `.` for this one"
 
 
