@@ -95,9 +95,6 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     first[1:1] = [TWO, cell("import watched\nassert watched.twice(2) == 4"), "## Zero"]
     book.write_page("first.md", first)
     build("a claim moved")
-    book.write_toc(["index.md", "second.rst", *OTHERS])
-    (book.folder / "book/first.md").unlink()
-    build("a page removed")
     return Life(book, builds, written)
 
 
@@ -179,18 +176,6 @@ def test_claims_are_counted_as_read_and_listed_by_id(
     assert rows == sorted(rows)  # the index has the order of the ids
 
 
-def test_a_new_order_is_in_every_sidebar(life: Life):
-    for after, order in [
-        ("another cell and another statement", 1),
-        ("another claim before and another order", -1),
-    ]:
-        build = life.builds[after]
-        for name in ("index.html", "first.html", "second.html", "plain.html"):
-            sidebar = words(build.sidebar(name))
-            places = [sidebar.index("A first chapter"), sidebar.index("Second")]
-            assert places == sorted(places)[::order], (after, name)
-
-
 def test_references_follow_a_claim_to_another_page(life: Life):
     before, after = (
         life.builds["another claim before and another order"],
@@ -200,18 +185,3 @@ def test_references_follow_a_claim_to_another_page(life: Life):
         assert 'href="second.html#claim-two"' in before.article(name)
         assert 'href="second.html#claim-two"' not in after.article(name)
         assert 'href="first.html#claim-two"' in after.article(name)
-
-
-def test_the_claims_of_a_removed_page_are_gone(life: Life):
-    build = life.builds["a page removed"]
-    assert build.status == 1
-    assert build.claims == []
-    gone = "a reference to the claim {}, which does not exist"
-    assert [(failure.file, failure.message) for failure in build.failures] == [
-        ("all.md", gone.format("two")),
-        ("index.md", gone.format("two")),
-        ("second.rst", gone.format("one")),
-        ("see.md", gone.format("two")),
-    ]
-    assert {failure.remedy for failure in build.failures} == {"The claims of the book are: none."}
-    assert "all 0 0 0 0" in words(build.article("all.html"))
