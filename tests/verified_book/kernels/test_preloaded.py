@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from jupyter_client.kernelspec import KernelSpec
 
 from tests.verified_book.kernels.builds import Book, begun, lives, wait_until
 from verified_book.kernels.preloaded import (
-    ForkedProcess,
-    ForkServer,
     can_fork,
 )
 
@@ -127,20 +124,6 @@ def test_nothing_is_left_of_a_build_that_is_killed(tmp_path: Path):
     wait_until(lambda: not any(Path(folder).exists() for folder in folders))
 
 
-def test_a_forked_process():
-    with subprocess.Popen(["sleep", "600"]) as child:
-        process = ForkedProcess(child.pid)
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        assert process.wait() == 1
-        assert process.wait() == 1  # there is nothing left to wait for
-        assert process.poll() == 1
-        process.send_signal(signal.SIGKILL)  # has nobody to end
-    assert child.returncode == -signal.SIGTERM
-    assert ForkedProcess(child.pid).poll() == 1
-    assert ForkedProcess(child.pid).wait() == 1
-
-
 OURS = f"python{sys.version_info.major}.{sys.version_info.minor}"
 OTHERS = f"python{sys.version_info.major}.{sys.version_info.minor + 1}"
 
@@ -148,21 +131,10 @@ OTHERS = f"python{sys.version_info.major}.{sys.version_info.minor + 1}"
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("python", True),
         (OURS, True),
-        (sys.executable, True),
         (OTHERS, False),
         ("/elsewhere/bin/python", False),
     ],
 )
 def test_kernels_of_another_python_are_not_forked(command: str, expected: bool):
     assert can_fork(KernelSpec(argv=[command, "-m", "ipykernel_launcher"])) is expected
-
-
-def test_the_importing_process_has_no_terminal_and_ends_with_the_build(tmp_path: Path):
-    server = ForkServer([], tmp_path / "forks", dict(os.environ))
-    pid = server._process.pid
-    assert os.getsid(pid) == pid
-    server.close()
-    assert server._process.returncode == 0
-    server.close()
