@@ -8,7 +8,7 @@ from docutils.utils import new_document
 from myst_nb.core.config import NbParserConfig
 from nbformat import NotebookNode, v4
 
-from verified_book.outputs.cells import RST_CELL_PLACES, Cell, cells_of, is_cell, unfinished
+from verified_book.outputs.cells import Cell, cells_of, unfinished
 from verified_book.outputs.rendered import Look
 
 LOOK = Look(("text/plain",), False, frozenset())
@@ -27,31 +27,6 @@ def test_errors_are_read_without_colors():
     error = v4.new_output("error", ename="ValueError", evalue="no", traceback=traceback)
     assert cell(error, error).errors == ["----\nValueError: no"] * 2
     assert cell(stream("stdout", "a")).errors == []
-
-
-@pytest.mark.parametrize(
-    ("metadata", "found"),
-    [
-        ({}, []),
-        ({"evidence": {"kind": "equal"}}, [{"kind": "equal"}]),
-        ({"evidence": "of another library"}, []),
-    ],
-)
-def test_evidence_is_read_from_the_metadata_of_outputs(metadata, found):
-    output = v4.new_output("execute_result", {"text/plain": "1"}, metadata=metadata)
-    assert cell(stream("stdout", "a"), output).evidence == found
-
-
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        (nodes.container(nb_element="cell_code", cell_index=0), True),
-        (nodes.container(), False),
-        (nodes.paragraph(nb_element="cell_code"), False),
-    ],
-)
-def test_cells_are_told_from_other_containers(node, expected):
-    assert is_cell(node) is expected
 
 
 def page(
@@ -98,19 +73,10 @@ def test_cells_know_their_places_in_notebook_source_and_page():
     assert {first.source, second.source} == {"page.md"}
 
 
-def test_cells_of_an_rst_page_stand_where_the_page_says():
-    document = doctree(0, 1)
-    document[RST_CELL_PLACES] = [("page.rst", 5), ("included.rst", 2)]
-    found = cells_of(page(notebook(code(), code(), source_map=[1, 1])), document)
-    assert [(cell.source, cell.line) for cell in found] == [("page.rst", 5), ("included.rst", 2)]
-
-
 @pytest.mark.parametrize(
     ("tags", "removed"),
     [
-        ("", ""),
         ("remove-cell", "outputs"),
-        ("remove_output", "outputs"),
         ("remove-stdout remove-stderr", "stdout stderr"),
     ],
 )
@@ -124,8 +90,6 @@ def test_tags_say_what_the_page_leaves_out(tags, removed):
     ("settings", "own", "removed"),
     [
         ({"output_stderr": "remove"}, {}, "stderr"),
-        ({"output_stderr": "warn"}, {}, ""),
-        ({"remove_code_outputs": True}, {}, "outputs"),
         ({"remove_code_outputs": True}, {"remove_code_outputs": False}, ""),
         ({}, {"output_stderr": "remove", "remove_code_outputs": True}, "stderr outputs"),
     ],
@@ -149,7 +113,6 @@ def test_the_types_of_output_are_preferred_as_on_the_page():
 @pytest.mark.parametrize(
     ("counts", "error", "left"),
     [
-        ([1, 2, 3], None, []),
         ([1, 2, None], "CellTimeoutError", ["b", "c"]),
         ([1, None, None], "DeadKernelError", ["a", "b", "c"]),
         ([1, 2, 3], "CellTimeoutError", ["c"]),
