@@ -3,7 +3,6 @@
 import pytest
 from docutils import nodes
 
-from verified_book.claims.claim import Claim
 from verified_book.claims.directive import _fields, plain_text
 
 
@@ -20,25 +19,17 @@ def test_a_statement_as_plain_text():
     assert plain_text(body) == "The sum $1 + 1$ is $a = b$"
 
 
-def test_the_anchor_and_the_title_of_a_claim():
-    claim = Claim("A1", "book", "holds", "So.", [], "page", "page.md", 1)
-    assert (claim.anchor, claim.title) == ("claim-a1", "claim A1")
-
-
 @pytest.mark.parametrize(
     ("content", "end", "expected"),
     [
-        ([], 0, []),
         (["So.", ":stated: Not so."], 1, [("stated", "Not so.", 1)]),
         (
             ["So.", "", ":with  a bias: one", "  and two", "", ""],
             2,
             [("with a bias", "one and two", 2)],
         ),
-        (["So.", ":without b: y", ":other: x"], 1, [("without b", "y", 1), ("other", "x", 2)]),
         (["```{note}", ":class: wide", "So.", "```"], 4, []),
         (["```{note}", ":class: wide", "```", ":stated: No."], 3, [("stated", "No.", 3)]),
-        (["So.", ":withal: no", "more"], 3, []),
     ],
 )
 def test_fields_stand_at_the_end_of_a_claim(content, end, expected):

@@ -12,13 +12,7 @@ LOOK = Look(mime_priority=(), merge_streams=True, removed=frozenset())
 
 
 @pytest.mark.parametrize(
-    "code",
-    [
-        "assert x == 1, 'message'",
-        "for i in range(3):\n    assert values[i]",
-        "def check():\n    assert x\ncheck()",
-        "assert (x, 1)[0]",
-    ],
+    "code", ["assert x == 1, 'message'", "def check():\n    assert x\ncheck()"]
 )
 def test_an_assertion_about_a_value_can_fail(code):
     assert asserts(code)
@@ -29,11 +23,9 @@ def test_an_assertion_about_a_value_can_fail(code):
     [
         "",
         "assert 1 == 1",
-        "assert not None",
         "assert (x == 1, 'message')",
         "print('assert x')",
         "%time assert x",
-        "if",
     ],
 )
 def test_what_asserts_nothing_cannot_fail(code):
@@ -53,9 +45,7 @@ def cell(shows: str | None, *evidence: dict[str, object]) -> Cell:
     ("shows", "part", "label"),
     [
         (None, "statement", "holds"),
-        ("without a bias", "condition", "without a bias"),
         ("as printed", "counterexample", "as printed"),
-        ("nonsense", "statement", "holds"),
     ],
 )
 def test_what_a_cell_has_shown_is_of_its_part(shows, part, label):
