@@ -65,8 +65,3 @@ def test_a_caption_that_cannot_be_shown_is_a_failure(drawn, message):
     assert (failure.source, failure.line) == ("page.md", 7)
     assert message in failure.message
     assert failure.remedy
-
-
-def test_a_cell_that_the_page_does_not_show_has_no_figure():
-    hidden = Cell(0, "p.md", 7, "", frozenset(), [], True, None, LOOK, {"caption": "Words."})
-    assert "no output" in captioned(hidden).failures[0].message

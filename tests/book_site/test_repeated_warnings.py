@@ -28,11 +28,3 @@ def test_only_the_first_of_many(tmp_path: Path):
     after = build.log.partition(REPEATED)[2].splitlines()
     assert "'nowhere19'" in after[19]
     assert after[20] == "and 3 more"
-
-
-def test_nothing_is_said_of_suppressed_warnings_or_of_none(tmp_path: Path):
-    book = Book(tmp_path, {**EXTENSION, "suppress_warnings": ["ref.ref"]})
-    book.write("index.md", "# Page", "", "{ref}`nowhere`")
-    build = book.start("-W", "-n")
-    assert build.status == 0, build.log
-    assert REPEATED not in build.log

@@ -24,12 +24,3 @@ def test_each_page_has_the_style_and_the_script(site, name):
     assert re.search(r'<link[^>]*href="[./]*_static/book_site_print\.css', page)
     assert page.count('addEventListener("beforeprint"') == 1
     assert site.joinpath("_static", printing.STYLE.name).is_file()
-
-
-def test_the_style_concerns_paper_alone():
-    style = re.sub(r"/\*.*?\*/", "", printing.STYLE.read_text(), flags=re.DOTALL).strip()
-    assert style.startswith("@media print {")
-    depths = [0]
-    for sign in re.findall(r"[{}]", style):
-        depths.append(depths[-1] + (1 if sign == "{" else -1))
-    assert depths[1:].index(0) == len(depths) - 2  # nothing stands after the end of the first
