@@ -24,37 +24,6 @@ def index(build) -> BeautifulSoup:
     return BeautifulSoup(build.pages["index.html"], "html.parser")
 
 
-def test_rows_say_what_they_are_chosen_by(index):
-    assert [
-        {name: value for name, value in row.attrs.items() if name.startswith("data-")}
-        for row in index.select("table.claims-index tbody tr")
-    ] == [
-        {f"data-{name}": value for name, value in zip(NAMES, values, strict=True)}
-        for values in [
-            ("holds", "here", "one", "input"),
-            ("holds", "here", "one", "input"),
-            ("holds", "there", "two", "input"),
-        ]
-    ]
-
-
-NAMES = ("verdict", "note", "chapter", "strength")
-
-
-def test_the_form_is_hidden_and_offers_what_differs(index):
-    form = index.select_one("form.claims-filter")
-    assert form.has_attr("hidden")
-    assert {
-        select["name"]: [(each["value"], words(each)) for each in select.select("option")]
-        for select in form.select("select")
-    } == {
-        "note": [("", "any (3)"), ("here", "this book (2)"), ("there", "other & notes (1)")],
-        "chapter": [("", "any (3)"), ("one", "Sums & more (2)"), ("two", "Two (1)")],
-    }
-    assert all(field.find_parent("label") for field in form.select("input, select"))
-    assert (form.output["aria-live"], words(form.output)) == ("polite", "3 claims")
-
-
 @pytest.mark.parametrize(
     ("parts", "first"),
     [

@@ -42,15 +42,6 @@ def test_a_figure_follows_the_page():
     assert "A title</text>" in text  # text stays text
 
 
-def test_a_figure_takes_the_width_that_there_is():
-    head = re.search(r"<div[^>]*>\s*<svg[^>]*>", svg())
-    assert head is not None
-    assert "max-width: 7in" in head.group()
-    assert " width=" not in head.group()
-    assert " height=" not in head.group()
-    assert "viewBox" in head.group()
-
-
 def test_a_figure_is_the_same_in_every_build():
     assert svg() == svg()
 

@@ -1,7 +1,5 @@
 """Figures that a reader moves: pages load the scripts of those that they show."""
 
-import re
-
 import pytest
 
 from tests.verified_book.books import sphinx_build
@@ -21,25 +19,6 @@ PAGES = {
     "both.rst": "Both\n====\n\n" + FIGURE.format(name="coin") + 2 * FIGURE.format(name="dice"),
     **{f"own/{name}.js": "" for name in ("chance", "dice", "coin", "everywhere")},
 }
-
-
-def scripts(page):
-    """The scripts of figures that a page loads, and one that is the author's own."""
-    names = re.findall(r'<script([^>]*) src="_static/([^"?]*)', page.read_text())
-    own = ("book_site_interactive.js", "chance.js", "dice.js", "coin.js", "everywhere.js")
-    assert all("defer" in rest for rest, name in names if name in own[:-1])
-    return [name for _, name in names if name in own]
-
-
-def test_a_page_loads_the_scripts_of_its_figures(tmp_path):
-    build = sphinx_build(tmp_path, CONF, PAGES)
-    found = {name: scripts(build.site / f"{name}.html") for name in ("index", "one", "both")}
-    assert found == {
-        "index": ["everywhere.js"],
-        "one": ["book_site_interactive.js", "chance.js", "dice.js", "everywhere.js"],
-        "both": ["book_site_interactive.js", "chance.js", "coin.js", "dice.js", "everywhere.js"],
-    }
-    assert build.site.joinpath("_static/book_site_interactive.js").is_file()
 
 
 def test_a_figure_that_nothing_draws_is_named(tmp_path):

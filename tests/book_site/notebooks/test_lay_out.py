@@ -59,11 +59,6 @@ def test_what_a_reader_changed_stays_and_the_rest_is_new(book, capsys):
     assert nbformat.read(target / "sub/two.ipynb", as_version=4).cells[1].source == "3"
 
 
-def test_without_a_built_book_it_says_so(tmp_path, capsys):
-    assert cli.main(["notebooks", str(tmp_path), str(tmp_path / "lab")]) == 2
-    assert "there are no notebooks; build the book first" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", ["a folder", "binary"])
 def test_what_the_build_made_and_is_no_notebook_is_named(book, capsys, kind):
     DAMAGES[kind](made := built(book, "one"))

@@ -30,13 +30,6 @@ def figure():
     return html(show(made, 'A line that "falls" & ends.').data)
 
 
-def test_a_figure_is_an_image_of_its_width_that_says_what_it_shows(figure):
-    shown = with_images(figure).data["text/html"]
-    assert "<svg" not in shown
-    assert '<img alt="A line that &quot;falls&quot; &amp; ends." width="672" src="data:' in shown
-    assert with_images(figure).data["text/plain"] == 'A line that "falls" & ends.'
-
-
 def test_what_a_figure_is_moved_with_stays_on_the_page(figure):
     still = HTML(figure.data["text/html"])
     moved = html(interactive(still, "dice", shares=[0.5, 0.25]).data)

@@ -1,7 +1,6 @@
 """Formulas that are rendered when the book is built, and what becomes of those that cannot be."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -32,16 +31,6 @@ def test_formulas_are_markup_that_is_spoken_and_holds_its_tex(site):
     assert len(re.findall(r'<span class="katex-mathml"><math[ >]', page)) == len(tex)
     assert not re.search(r'class="math[^"]*"[^>]*>\\\(', page)
     assert '<span class="eqno">(1)' in page
-
-
-def test_pages_with_formulas_ask_for_their_fonts_at_once(site):
-    page = site.joinpath("maths.html").read_text()
-    fonts = re.findall(r'<link rel="preload" as="font"[^>]* href="([^"]+)"', page)
-    assert [Path(each).name for each in fonts] == [
-        "KaTeX_Main-Regular.woff2",
-        "KaTeX_Math-Italic.woff2",
-    ]
-    assert all((site / each).is_file() for each in fonts)
 
 
 def test_a_formula_that_cannot_be_rendered_is_named(tmp_path):

@@ -39,12 +39,6 @@ def test_symbols_are_marked_with_their_indices(equation, symbols, expected):
     assert plain == equation.replace("{", "").replace("}", "")
 
 
-def test_a_symbol_among_the_indices_of_another_is_marked_within():
-    assert tex.marked("A_{ij}", ["A", "i"]) == (
-        r"{\htmlClass{symbol symbol-0}{A_{{\htmlClass{symbol symbol-1}{i}}j}}}"
-    )
-
-
 CODE = """\
 y = self.weight * x  # of x
 if self.bias is not None:
