@@ -67,18 +67,6 @@ def test_a_damaged_database_is_begun_anew(
     assert len(caplog.messages) == 1
 
 
-def test_a_sound_cache_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    cache = tmp_path / "not/yet/there"
-    assert usable_cache(cache, no_substitute) == cache
-    engine = create_db(cache)
-    NbCacheRecord.create_record("x.md", "key", engine)
-    assert usable_cache(cache, no_substitute) == cache
-    assert [record.hashkey for record in NbCacheRecord.records_all(engine)] == ["key"]
-    engine.dispose()
-    assert sorted(path.name for path in cache.iterdir()) == ["__version__.txt", "global.db"]
-    assert caplog.messages == []
-
-
 def test_a_database_that_another_build_writes_to_is_not_damaged(tmp_path: Path):
     create_db(tmp_path).dispose()
     with sqlite3.connect(tmp_path / "global.db", isolation_level=None) as other:
@@ -92,15 +80,13 @@ def test_a_database_that_another_build_writes_to_is_not_damaged(tmp_path: Path):
 def test_a_cache_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (tmp_path / "file").touch()
     (tmp_path / "other").mkdir()
-    for name, reason in (("file/cache", "Not a directory"), ("file", "File exists")):
-        found = usable_cache(tmp_path / name, lambda: tmp_path / "other")
-        assert found == tmp_path / "other"
-        assert (found / "global.db").is_file()
-        assert caplog.messages.pop() == (
-            f"the execution cache {tmp_path / name} cannot be used ({reason}): "
-            "this build runs every page that it reads"
-        )
-        caplog.clear()
+    found = usable_cache(tmp_path / "file", lambda: tmp_path / "other")
+    assert found == tmp_path / "other"
+    assert (found / "global.db").is_file()
+    assert caplog.messages == [
+        f"the execution cache {tmp_path / 'file'} cannot be used (File exists): "
+        "this build runs every page that it reads"
+    ]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A page runs again when a file has changed that it has read, and else it does not."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from docutils.core import publish_doctree
 
 from tests.verified_book.kernels.builds import Book, app_for
 from verified_book.kernels import files
-from verified_book.kernels.files import digest, matches
+from verified_book.kernels.files import matches
 
 pytestmark = pytest.mark.xdist_group("files")
 
@@ -120,27 +119,6 @@ def test_matches(tmp_path: Path):
     assert sorted(matches(book, "sub")) == ["sub/b.csv", "sub/deep/c.csv"]
     assert sorted(set(matches(book, "**/*.csv"))) == ["a.csv", "sub/b.csv", "sub/deep/c.csv"]
     assert matches(book, "*.txt") == []
-    for name in (".of_all", "sub/.own", "sub/.deep/e.csv"):
-        (book / name).parent.mkdir(exist_ok=True)
-        (book / name).touch()
-    inside = ["sub/.deep/e.csv", "sub/.own", "sub/b.csv", "sub/deep/c.csv"]
-    assert sorted(matches(book, "sub")) == inside
-    assert matches(book, "*") == ["a.csv", *matches(book, "sub")]
-    assert matches(book, ".*") == [".of_all"]
-
-
-def test_digests(tmp_path: Path):
-    path = tmp_path / "a"
-    assert digest(path) == "missing"
-    path.write_text("a")
-    first = digest(path)
-    path.write_text("b")
-    os.mkfifo(tmp_path / "pipe")
-    others = [digest(tmp_path / name) for name in ("", "c", "pipe")]
-    assert len({first, digest(path), *others}) == 5
-    path.write_text("a")
-    assert digest(path) == first
-    assert digest(path / "below") == "missing"
 
 
 def test_a_page_in_restructuredtext_declares_in_its_docinfo(tmp_path: Path):

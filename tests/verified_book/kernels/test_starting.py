@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.kernelspec import KernelSpecManager
 from matplotlib.font_manager import FontManager
-from sphinx.errors import SphinxError
 
 from tests.verified_book.kernels.builds import Book
 from verified_book.kernels import provisioner, runtime_dir
@@ -120,17 +119,6 @@ def test_looking_for_kernels_makes_no_folder_in_the_home_folder(
     assert not (tmp_path / ".ipython").exists()
 
 
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["/x/python3.11", "-m", "ipykernel_launcher", "-f", "{connection_file}"], True),
-        (["python", "-m", "bash_kernel", "-f", "f"], False),
-    ],
-)
-def test_which_kernels_have_sockets(argv: list[str], expected: bool):
-    assert provisioner.is_ipykernel(KernelSpec(argv=argv)) is expected
-
-
 def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -145,12 +133,3 @@ def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
     found.close()
     assert not found.path.exists()
     found.close()
-
-
-def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch):
-    def none(**options: str) -> str:
-        raise FileNotFoundError("no usable temporary directory")
-
-    monkeypatch.setattr(runtime_dir.tempfile, "mkdtemp", none)
-    with pytest.raises(SphinxError, match=r"be made \(no usable .*\); set TMPDIR to a folder"):
-        runtime_dir.RuntimeDir()
