@@ -68,18 +68,6 @@ def test_a_fault_leaves_the_page_and_nothing_else(
     assert names(page.parent) == ["page.md"]
 
 
-def test_a_file_system_that_knows_no_owners_is_written_to(
-    page: Path, monkeypatch: pytest.MonkeyPatch
-):
-    def fail(*args):
-        raise PermissionError(errno.EPERM, "no owners here")
-
-    monkeypatch.setattr(os, "chown", fail)
-    assert files.replace(page, OLD, NEW)
-    monkeypatch.delattr(os, "chown")  # nor does Windows
-    assert files.replace(page, NEW, OLD)
-
-
 @pytest.mark.parametrize(
     ("data", "encoding"),
     [

@@ -35,18 +35,6 @@ def test_a_pattern_stands_for_what_is_new():
     assert joined(merge("old\nb", new, got), "old\nb") == new
 
 
-def test_a_pattern_with_other_lines_is_taken_whole():
-    assert merge("a\nold", "a\n...\nc", "a\nb\nb\nc") == ["a", "...", "c"]
-
-
-def test_many_lines_take_little_time():
-    old = "\n".join(f"row {n} 0.{n}" for n in range(400))
-    got = "\n".join(f"row {n} 0.{n}1{n // 399}" for n in range(399)) + "\nlast"
-    assert merge(old, got, got)[:-1] == list(range(399))
-    other = "\n".join(f"other {n}" for n in range(400))
-    assert merge(old, other, other) == other.split("\n")
-
-
 words = st.sampled_from(["a", "b", "0.25", "1.5", "", "c d", "x ="])
 texts = st.lists(words, min_size=1, max_size=6).map("\n".join).map(str.strip).filter(bool)
 patterns = st.lists(

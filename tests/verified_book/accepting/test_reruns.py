@@ -68,13 +68,3 @@ def test_a_block_that_agrees_with_the_first_run_alone_is_masked(monkeypatch: pyt
     monkeypatch.setattr(reruns, "second_run", lambda app, cells: [second])
     (found,) = reruns.masked(APP, cells, [], lambda again: [edit("8 steps")])
     assert found.new == "... steps"
-
-
-def test_folders_of_this_machine_are_masked(monkeypatch: pytest.MonkeyPatch):
-    text = "in /books/mine/data"
-    assert after(monkeypatch, edit(text), Piece("text", text)) == "in .../data"
-    text = "/books/mine"
-    cell: Any = SimpleNamespace(index=3, shown=[Piece("text", text)])
-    monkeypatch.setattr(reruns, "second_run", lambda app, cells: [cell])
-    (found,) = reruns.masked(APP, [], [edit(text)])
-    assert (found.new, found.words) == ("...", ("varies",))
