@@ -85,7 +85,7 @@ def application(
 
 @pytest.mark.parametrize(
     ("given", "jobs", "cores", "readers"),
-    [("", 0, 8, 8), ("", 0, None, 1), ("", 3, 8, 3), ("1", 3, 8, 1)],
+    [("", 0, 8, 8), ("", 3, 8, 3), ("1", 3, 8, 1)],
 )
 def test_as_many_readers_as_were_asked_for_or_as_there_are_cores(
     monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, cores: int | None, readers: int

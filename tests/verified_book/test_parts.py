@@ -27,19 +27,9 @@ def conf(*extensions: str, **settings: object) -> str:
     return "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
 
-def css_of(page: str) -> list[str]:
-    return re.findall(r'<link rel="stylesheet"[^>]* href="([^"?]*)', page)
-
-
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return sphinx_build(tmp_path_factory.mktemp("outputs"), conf("verified_book"), PAGES)
-
-
-def test_outputs_alone_bring_no_look_and_no_other_maths(outputs):
-    page = outputs.pages["pages/md.html"]
-    assert not [name for name in css_of(page) if "verified" in name]
-    assert re.search(r'<script [^>]*src="https://cdn[^"]*mathjax', page)
 
 
 def test_outputs_alone_fail_a_build_and_have_no_claims(tmp_path):
@@ -54,14 +44,6 @@ def test_outputs_alone_fail_a_build_and_have_no_claims(tmp_path):
         assert f"Unknown directive type: '{name}'" in build.log
 
 
-def test_failures_may_be_hidden_but_fail_the_build_all_the_same(tmp_path):
-    settings = conf("verified_book", suppress_warnings=["verified_book.failure"])
-    page = "# A\n\n```{expect-output}\n42\n```\n"
-    build = sphinx_build(tmp_path, settings, {"index.md": page}, status=1)
-    assert build.failures == []
-    assert "ERROR: 1 failed check(s) in the book\n" in build.log
-
-
 @pytest.fixture(scope="module")
 def claims(tmp_path_factory: pytest.TempPathFactory) -> Build:
     index = f"{INDEX}\nSee {{claim}}`A1`, {{claims:claim}}`A1` or {{claim}}`the first <A1>`.\n"
@@ -72,11 +54,6 @@ def claims(tmp_path_factory: pytest.TempPathFactory) -> Build:
         "pages/two.md": second.replace("six", "seven"),
     }
     return sphinx_build(tmp_path_factory.mktemp("claims"), conf("verified_book.claims"), pages)
-
-
-def test_claims_bring_their_look(claims):
-    assert "../_static/verified_book.css" in css_of(claims.pages["pages/one.html"])
-    assert claims.site.joinpath("_static/verified_book.css").is_file()
 
 
 def test_directives_and_roles_have_a_short_and_a_long_name(claims):
@@ -138,27 +115,9 @@ def test_notebooks_alone_have_their_outputs_however_pages_run(tmp_path, mode):
     assert [output.data["text/plain"] for output in cell.outputs] == ["42"]
 
 
-@pytest.fixture(scope="module")
-def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    cells = [nbformat.v4.new_markdown_cell("# A notebook"), nbformat.v4.new_code_cell("40 + 2")]
-    source = nbformat.v4.new_notebook(cells=cells)
-    source.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    notebook = nbformat.writes(source)
-    pages = {"index.md": INDEX, "pages/md.md": MARKDOWN, "pages/nb.ipynb": notebook}
-    pages["pages/plain.md"] = "# No cells\n"
-    folder = tmp_path_factory.mktemp("notebooks")
-    settings = conf(
-        "book_site.notebooks", html_sourcelink_suffix="", verified_book_require="marked"
-    )
-    return sphinx_build(folder, settings, pages).site
-
-
-def test_the_notebook_of_a_page_that_is_one_stands_beside_it(notebooks):
-    folder = notebooks / "_sources" / "pages"
-    assert "../_sources/pages/nb.executed.ipynb" in notebooks.joinpath("pages/nb.html").read_text()
-    found = [
-        nbformat.read(folder / name, as_version=nbformat.NO_CONVERT).cells[1].outputs
-        for name in ("nb.ipynb", "nb.executed.ipynb")
-    ]
-    assert found[0] == []
-    assert found[1][0].data["text/plain"] == "42"
+def test_failures_may_be_hidden_but_fail_the_build_all_the_same(tmp_path):
+    settings = conf("verified_book", suppress_warnings=["verified_book.failure"])
+    page = "# A\n\n```{expect-output}\n42\n```\n"
+    build = sphinx_build(tmp_path, settings, {"index.md": page}, status=1)
+    assert build.failures == []
+    assert "ERROR: 1 failed check(s) in the book\n" in build.log

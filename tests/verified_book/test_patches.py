@@ -1,7 +1,6 @@
 """The table of what is replaced in other packages is whole; a build says where it does not fit."""
 
 import ast
-import json
 import logging
 import re
 import tomllib
@@ -13,7 +12,7 @@ from sphinx.errors import ExtensionError
 
 from book_site.patches import TABLE as OF_SITE
 from verified_book import patches
-from verified_book.patches import TABLE, Package, Replacements
+from verified_book.patches import TABLE, Package
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "src/verified_book", ROOT / "src/book_site")
@@ -116,16 +115,3 @@ def test_a_version_that_was_not_tested_is_told(
         'python -m pip install "sphinx>=1.0,<=2.5.999"'
     )
     assert caplog.messages == [message] * told
-
-
-def test_names_stand_for_something_else_until_they_are_restored():
-    table = [Package("sphinx", (1, 0), (9, 0), {"json.dumps": "", "json.decoder.JSONDecoder": ""})]
-    replaced, before = Replacements(table), (json.dumps, json.decoder.JSONDecoder)
-    replaced.put({"json.dumps": 1, "json.decoder.JSONDecoder": 2})
-    replaced.put({"json.dumps": 3})
-    during = json.dumps, json.decoder.JSONDecoder
-    replaced.restore()
-    assert during == (3, 2)
-    assert (json.dumps, json.decoder.JSONDecoder) == before
-    replaced.restore()
-    assert json.dumps is before[0]

@@ -145,21 +145,6 @@ def test_each_failure_is_that_of_an_item(run, found, pytester, failure, items):
     assert [line.partition("::")[2].partition(" ")[0] for line in failed] == items
 
 
-@pytest.mark.parametrize(
-    ("results", "named", "outcome", "text"),
-    [
-        ({"page": {"executed": False}}, True, "skipped", "its book does not run this page"),
-        ({"instead": {"error": "excluded", "foreign": True}}, False, "skipped", "excluded"),
-    ],
-)
-def test_pages_that_are_not_run(run, found, pytester, results, named, outcome, text):
-    write(pytester.path, {"b/page.md": PAGE})
-    found |= results
-    result = run("--verified-book", "b/page.md" if named else "b", "-rs")
-    result.assert_outcomes(**{outcome: 4})
-    assert text in result.stdout.str()
-
-
 def test_the_ini_value_is_as_testpaths(run, found, pytester: pytest.Pytester):
     write(pytester.path, {"b/page.md": PAGE, "t/test_x.py": "def test_x(): 0"})
     pytester.makeini("[pytest]\nverified_book = b\ntestpaths = t\n")

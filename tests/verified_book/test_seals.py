@@ -63,12 +63,6 @@ def test_what_is_damaged_goes(app: Any, name: str, kind: str, caplog: pytest.Log
     assert not file.exists()
 
 
-@pytest.mark.parametrize("kind", ["a folder", "half"])
-def test_without_its_seal_nothing_is_trusted(app: Any, kind: str):
-    DAMAGES[kind](Path(app.doctreedir, seals.SEAL))
-    assert ENVIRONMENT not in left(app)
-
-
 def test_a_red_book_stays_red_and_a_page_says_what_its_source_says(tmp_path: Path):
     conf = 'extensions = ["verified_book"]\nnb_execution_mode = "cache"\nhtml_theme = "basic"\n'
     pages = {

@@ -30,14 +30,6 @@ def digest(base: Path, patterns: list[str] = PATTERNS) -> str:
     return digest_of_sources(base, patterns, ["numpy"])
 
 
-def test_the_digest_depends_on_nothing_but_the_sources(base: Path):
-    before = digest(base)
-    (base / "index.md").write_text("changed", encoding="utf-8")
-    (base / "../src/notes.txt").write_text("no source", encoding="utf-8")
-    os.utime(base / "../src/single.py", (0, 0))
-    assert digest(base) == before
-
-
 def test_the_digest_notices_new_removed_and_renamed_files(base: Path):
     found = [digest(base)]
     path = base / "../src/new.py"
@@ -120,11 +112,6 @@ def test_the_six_caches_that_were_used_last_are_kept(base: Path):
     assert sorted(folder.name for folder in caches.iterdir()) == sorted(
         [used.name, *(f"verified-book-old{age}" for age in range(1, 6))]
     )
-
-
-def test_what_a_build_writes_is_no_page_of_the_book(base: Path):
-    found = prepared(base).exclude_patterns
-    assert found == ["_build/.jupyter_cache", "_build/jupyter_execute", "_build/html"]
 
 
 def test_all_pages_are_written_again_when_a_title_changes():

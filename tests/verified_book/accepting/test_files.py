@@ -81,15 +81,3 @@ def test_a_page_is_written_in_its_encoding(data: bytes, encoding: str):
     assert page.encode(page.text) == data
     assert not page.text.startswith("\ufeff")
     assert files.decode(page.encode(page.text + "\na"), encoding).text == page.text + "\na"
-
-
-@pytest.mark.parametrize(
-    ("data", "encoding", "reason"),
-    [
-        (b"a\nb\xe9", "utf-8-sig", "it is not written in utf-8-sig, as line 2 shows"),
-    ],
-)
-def test_a_page_in_another_encoding_is_refused(data: bytes, encoding: str, reason: str):
-    with pytest.raises(Refusal) as caught:
-        files.decode(data, encoding)
-    assert caught.value.reason == reason

@@ -30,11 +30,6 @@ def test_lines_are_merged(old: str, got: str, merged: str):
     assert joined(merge(old, got, got), old) == merged
 
 
-def test_a_pattern_stands_for_what_is_new():
-    new, got = "equal: ..., tolerance 1\nb", "equal: 1e-7, tolerance 1\nb"
-    assert joined(merge("old\nb", new, got), "old\nb") == new
-
-
 words = st.sampled_from(["a", "b", "0.25", "1.5", "", "c d", "x ="])
 texts = st.lists(words, min_size=1, max_size=6).map("\n".join).map(str.strip).filter(bool)
 patterns = st.lists(

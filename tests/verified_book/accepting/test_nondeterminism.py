@@ -1,11 +1,9 @@
 """What differs from run to run is named, and masked after two runs."""
 
-import os
 import random
 import sys
 from datetime import date
 from difflib import SequenceMatcher
-from typing import NoReturn
 
 import pytest
 
@@ -65,21 +63,6 @@ def test_folders_of_this_machine_are_named_and_masked(monkeypatch: pytest.Monkey
     assert list(kinds_in("/srv/book/a", names)) == ["a folder of this machine"]
     masked = "'.../data', ..., /srv/book-b /x/srv/book, .../a /home/mean"
     assert without_places(line, names) == masked
-
-
-@pytest.mark.skipif(os.name != "posix", reason="asks the list of users")
-def test_a_user_without_a_home_has_none_that_is_masked(monkeypatch: pytest.MonkeyPatch):
-    """As in a container that is begun with the number of a user whom it does not know."""
-    import pwd
-
-    def unknown(number: int) -> NoReturn:
-        raise KeyError(f"getpwuid(): uid not found: {number}")
-
-    monkeypatch.setattr(pwd, "getpwuid", unknown)
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setattr(sys, "prefix", "/opt/python")
-    monkeypatch.setattr(sys, "base_prefix", "/opt/python")
-    assert set(folders("/srv/book")) == {"/srv/book", "/opt/python"}
 
 
 @pytest.mark.parametrize(

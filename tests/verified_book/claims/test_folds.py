@@ -54,7 +54,3 @@ def test_all_up_to_the_last_cell_is_folded():
 def test_what_is_tagged_stays_in_view_with_the_words_before_it():
     parts = [cell("a"), text("see"), cell("b", "show"), text("then"), cell("c")]
     assert folded(*parts) == ["box", "[proof · 1 cell: a]", "see", "b", "[proof · 1 cell: then c]"]
-
-
-def test_without_a_cell_there_is_a_frame_and_no_fold():
-    assert folded(text("nothing")) == ["box", "after: nothing"]

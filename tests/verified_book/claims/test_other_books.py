@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from sphinx.util.inventory import InventoryFile
 
 from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build, words
 
@@ -52,29 +51,12 @@ def first(build: Build) -> Path:
     return build.site
 
 
-def test_a_build_that_runs_no_cells_proves_no_claim(build: Build):
-    assert "0 outputs as expected, 0 not checked, 0 claims settled" in build.log
-    assert [item["proven"] for item in build.claims] == [False, False]
-    text = words(build.pages["part/page.html"])
-    assert text.count("Not proven in this build: see its log.") == 2
-
-
 def second(folder: Path, first: Path, page: str, extensions: str, status: int = 0) -> Build:
     conf = f"""\
 extensions = ["sphinx.ext.intersphinx", {extensions}]
 intersphinx_mapping = {{"first": ("https://first.example/", {str(first / "objects.inv")!r})}}
 """
     return sphinx_build(folder, conf, {"index.md": page}, status=status)
-
-
-def test_the_inventory_has_the_claims(first):
-    with first.joinpath("objects.inv").open("rb") as stream:
-        inventory = InventoryFile.load(stream, "", lambda base, uri: uri)
-    found = {name: tuple(entry) for name, entry in inventory["claims:claim"].items()}
-    assert found == {
-        "A1": ("First", "", "part/page.html#claim-a1", "Claim A1"),
-        "B-2": ("First", "", "part/page.html#claim-b-2", "Claim B-2"),
-    }
 
 
 LINK = 'href="https://first.example/part/page.html#claim-a1"'

@@ -1,30 +1,11 @@
 """Which folder is a book, and where its builds lie."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.verified_book.commands.conftest import write
-from verified_book.commands.books import Book, book_at, book_of
-
-
-@pytest.mark.parametrize(
-    ("files", "kind"),
-    [
-        (["_config.yml", "_toc.yml"], "Jupyter Book"),
-        (["_toc.yml", "conf.py"], "Sphinx"),
-        (["_config.yml"], None),  # as a site of Jekyll has it
-    ],
-)
-def test_a_book_is_known_by_its_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], kind: str | None
-):
-    monkeypatch.setitem(sys.modules, "jupyter_book.config", sys)  # whether or not it is there
-    write(tmp_path, dict.fromkeys(files, ""))
-    found = book_at(tmp_path)
-    assert (found and found.kind) == kind
-    assert found is None or found.folder == tmp_path
+from verified_book.commands.books import Book, book_of
 
 
 def test_the_nearest_book_of_the_repository_is_that_of_a_page(tmp_path: Path):

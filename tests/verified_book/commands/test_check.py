@@ -11,7 +11,6 @@ import pytest
 
 from tests.verified_book.commands.conftest import DIFFERENCE, GREEN, RED, Command, write
 from tests.verified_book.hostile import DAMAGES
-from verified_book.commands import books
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
@@ -158,19 +157,6 @@ def test_a_jupyter_book_where_that_is_not_installed(command: Command, tmp_path: 
     assert command("check", "book/index.md").status == 0
 
 
-def test_a_character_that_ends_lines_for_some_tools_only(command: Command, tmp_path: Path):
-    prose = "# Prose\n\nno\u2028cell\n"
-    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": prose})
-    write(tmp_path, {"docs/red.md": RED + "\na\u2028b\x0cc\n"})
-    said = command("check", "docs")
-    line = RED.count("\n") + 2
-    assert [text for text in said.out.splitlines() if "a character U+" in text] == [
-        f"docs/red.md:{line}: ERROR: the page has a character U+2028 (line separator)",
-        f"docs/red.md:{line}: ERROR: the page has a character U+000C (a control character)",
-    ]
-    assert "Take it out, or write it as an escape" in said.out
-
-
 def test_a_page_that_is_no_file_is_told_at_once(command: Command, tmp_path: Path):
     write(tmp_path, {"docs/conf.py": "", "docs/index.md": RED, "alone/red.md": RED})
     os.mkfifo(tmp_path / "docs/page.md")
@@ -181,24 +167,6 @@ def test_a_page_that_is_no_file_is_told_at_once(command: Command, tmp_path: Path
         assert "Remedy: put a page in its place, or exclude it in the configuration" in said.err
         assert said.err.count("\n") == 1
     assert command("check", "docs/index.md").status == 1
-
-
-@needs_jupyter_book
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("a pipe", "_toc.yml"),
-        ("a gigabyte of zeros", "_config.yml"),
-        ("nothing", "_toc.yml"),
-    ],
-)
-def test_a_damaged_configuration_is_told_in_a_sentence(tmp_path: Path, kind: str, name: str):
-    write(tmp_path, {"_config.yml": "title: A book\n", "_toc.yml": "root: index\n"})
-    DAMAGES[kind](tmp_path / name)
-    with pytest.raises(books.CommandError) as caught:
-        books._configuration_of_jupyter_book(tmp_path)
-    assert name in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_what_is_right_exits_with_0_and_says_what_was_not_checked(command: Command, tmp_path: Path):
@@ -233,3 +201,16 @@ def test_a_damaged_conf_py_is_told_in_a_sentence(command: Command, tmp_path: Pat
     assert said.status == 2
     assert "Configuration error" in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_character_that_ends_lines_for_some_tools_only(command: Command, tmp_path: Path):
+    prose = "# Prose\n\nno\u2028cell\n"
+    write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": prose})
+    write(tmp_path, {"docs/red.md": RED + "\na\u2028b\x0cc\n"})
+    said = command("check", "docs")
+    line = RED.count("\n") + 2
+    assert [text for text in said.out.splitlines() if "a character U+" in text] == [
+        f"docs/red.md:{line}: ERROR: the page has a character U+2028 (line separator)",
+        f"docs/red.md:{line}: ERROR: the page has a character U+000C (a control character)",
+    ]
+    assert "Take it out, or write it as an escape" in said.out

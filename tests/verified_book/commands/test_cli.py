@@ -1,7 +1,6 @@
 """The command line teaches, and what it prints suits where it prints it."""
 
 import io
-import re
 from pathlib import Path
 
 import pytest
@@ -38,32 +37,6 @@ def test_a_wrong_call_exits_with_2(command: Command, arguments: list[str], messa
     assert message in said.err
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [("accept", "a\nb"), ("check", "\0")],
-    ids=["two lines", "NUL"],
-)
-def test_a_name_of_nothing_is_refused(command: Command, monkeypatch, words: str, name: str):
-    said = command(words, name)
-    assert said.status == 2
-    assert re.search("there is no such|File name too long", said.err)
-    assert "Traceback" not in said.err
-
-
-def test_results_that_cannot_be_written(command: Command, tmp_path: Path, monkeypatch):
-    write(tmp_path, {"page.md": "# No cells\n"})
-    monkeypatch.setattr(running, "run", lambda *options: running.Outcome())
-    for page in ("page.md", "none.md"):
-        said = command("check", page, "--json", str(tmp_path))
-        assert said.status == 2
-        assert "Traceback" not in said.err
-    said = command("check", "page.md", "--json", str(tmp_path))
-    assert said.err == (
-        f"verified_book: {tmp_path}: the results cannot be written there: Is a directory; "
-        "name another file\n"
-    )
-
-
 def test_every_option_is_listed(command: Command):
     listed = command("settings").out
     groups = [group for name, group in vars(settings).items() if name.isupper()]
@@ -76,7 +49,6 @@ def test_every_option_is_listed(command: Command):
     ("variables", "screen", "colored"),
     [
         ({}, Screen, True),
-        ({}, io.StringIO, False),
         ({"NO_COLOR": "1"}, Screen, False),
         ({"FORCE_COLOR": "1"}, io.StringIO, True),
     ],

@@ -69,14 +69,12 @@ CASES = {
         ("r", "a.csv"),
         ("r", "b.txt"),
     ],
-    "open('to_outside.txt'); open('../to_book.txt')": [("r", "to_outside.txt"), ("r", "b.txt")],
     "open('_build/x.txt'); open('../outside.txt'); import json.tool": [],
     "open('lib/site-packages/x.py'); open('a/dist-packages/x.csv')": [
         ("r", "lib/site-packages/x.py"),
         ("r", "a/dist-packages/x.csv"),
     ],
     "open('__pycache__/x.nbi'); open('__pycache__/x.nbc.tmp.1f', 'w')": [],
-    "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
     "os.listdir(); os.listdir('.'); os.scandir(os.path.abspath('.'))": [("r", "./")],
     "os.listdir('_build'); os.listdir('..'); os.listdir('/'); os.listdir(os.sep * 2)": [],
     "import importlib.metadata as m; [*m.distributions()]; import pkgutil, helper\n"
@@ -119,8 +117,3 @@ def test_a_book_that_holds_its_environment(book: Path, before: str, name: str):
         (book / folder).mkdir()
     (book / name / "data.txt").touch()
     assert noted(book, f"open('{name}/data.txt')", before.format(str(book / name))) == []
-
-
-def test_the_text_runs_without_this_package():
-    code = Path(audit_hook.__file__).read_text(encoding="utf-8")
-    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)

@@ -61,15 +61,6 @@ def test_what_was_printed_in_place_of_an_error_is_its_traceback(
     assert found == [*kept, ("stdout", "a\n"), ("error", taken.rstrip("\n"))]
 
 
-def test_a_message_without_a_traceback_is_taken_too():
-    wrong = reply("UsageError", "no such magic")
-    line = "UsageError: no such magic\n"
-    assert noted(wrong, stream(line)) == [("error", line.strip())]
-    assert noted(wrong, stream(f"a\n{line}")) == [("stderr", "a\n"), ("error", line.strip())]
-    within = f"no {line}"  # not at the beginning of a line
-    assert noted(wrong, stream(within)) == [("stderr", within), ("error", line.strip())]
-
-
 def test_an_error_among_the_outputs_stays_the_only_one():
     sent = new_output("error", ename="ValueError", evalue="a", traceback=["ValueError: a"])
     answer = reply("ValueError", "a", traceback=["ValueError: a"])

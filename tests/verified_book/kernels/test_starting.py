@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from jupyter_client.kernelspec import KernelSpecManager
 from matplotlib.font_manager import FontManager
 
 from tests.verified_book.kernels.builds import Book
-from verified_book.kernels import provisioner, runtime_dir
+from verified_book.kernels import runtime_dir
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -106,17 +105,6 @@ def test_nothing_of_the_home_folder_reaches_a_page(tmp_path: Path):
     assert matplotlib == "True"
     assert history == ":memory:"
     assert [line for line in said if line] == ["another warning"]
-
-
-def test_looking_for_kernels_makes_no_folder_in_the_home_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("IPYTHONDIR", raising=False)
-    assert provisioner.InstalledKernels().kernel_dirs == KernelSpecManager().kernel_dirs
-    (tmp_path / ".ipython").rmdir()  # Jupyter's has made it
-    assert "python3" in provisioner.InstalledKernels().find_kernel_specs()
-    assert not (tmp_path / ".ipython").exists()
 
 
 def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(

@@ -74,24 +74,6 @@ def test_a_letter_that_is_read_in_parts_is_one(streams: Any):
     assert os.read(stream.outside, 99) == "é".encode() + b"\xff"  # where the process writes
 
 
-def test_an_ipykernel_of_another_make_is_left_alone(monkeypatch: pytest.MonkeyPatch):
-    from ipykernel import iostream
-
-    other = type("OutStream", (), {name: lambda stream: None for name in ("write", "flush")})
-    before = dict(vars(other))
-    monkeypatch.setattr(iostream, "OutStream", other)
-    stdio.keep_order_in_kernel()
-    assert dict(vars(other)) == before
-    monkeypatch.delattr(iostream, "OutStream")
-    stdio.keep_order_in_kernel()
-
-
-def test_a_fork_reads_nothing(streams: Any):
-    stream = streams()
-    stream._is_master_process = lambda: False
-    assert texts_around(stream, b"b") == ["a", "c"]
-
-
 def test_the_ipykernel_that_is_installed_can_be_told(monkeypatch: pytest.MonkeyPatch):
     from ipykernel.iostream import OutStream
 

@@ -8,7 +8,6 @@ from nbformat import NotebookNode, v4
 from verified_book.outputs.rendered import (
     Look,
     Piece,
-    displayed_in,
     pattern_of,
     pieces,
     plain,
@@ -54,7 +53,6 @@ def shown(*outputs: NotebookNode, merge: bool = False, removed: str = "") -> lis
             result(text_plain="n", text_html="<table><tr><td>1<td>2</table>"),
             ("table", "1  2"),
         ),
-        (result(text_plain="x", text_markdown="**x**"), ("markdown", "**x**")),
         (
             v4.new_output("display_data", {"image/svg+xml": "<svg viewBox='0 0 4 3'/>"}),
             ("image", "image/svg+xml 4 x 3"),
@@ -77,7 +75,6 @@ def test_a_piece_has_its_kind_and_its_text(output, expected):
     ("output", "text"),
     [
         (error("ValueError", "no", "----\nValueError", "", "ValueError: no"), "ValueError: no"),
-        (error("E", "a kernel without tracebacks"), "E: a kernel without tracebacks"),
         (
             error(
                 "ExceptionGroup",
@@ -102,13 +99,6 @@ def test_a_piece_has_its_kind_and_its_text(output, expected):
 )
 def test_a_traceback_is_checked_by_its_end(output, text):
     assert shown(output) == [("traceback", text)]
-
-
-def test_streams_that_the_page_merges_are_compared_once():
-    outputs = [stream("a\n"), result(text_plain="1"), stream("b\n"), stream("c", "stderr")]
-    expected = [("text", "a\nb"), ("text", "1"), ("stderr", "c")]
-    assert shown(*outputs, merge=True) == expected
-    assert outputs[0].text == "a\n"  # the notebook stays as it ran
 
 
 def test_a_line_that_was_written_over_is_not_seen_where_the_page_merges():
@@ -151,25 +141,6 @@ def test_evidence_has_a_pattern_of_its_own():
     found = pieces(outputs, Look(PRIORITY, False, frozenset()))
     assert text_of(found) == "a...\nequal: 1e-07"
     assert pattern_of(found, (), lambda text: text.replace("...", r"\...")) == "a\\...\nequal: ..."
-
-
-def test_the_text_of_a_block_has_what_takes_part():
-    found = [Piece("text", "1"), Piece("stderr", "a log"), Piece("table", "2  3")]
-    assert text_of(found) == "1\n2  3"
-    assert text_of(found, ("stderr",)) == "1\na log\n2  3"
-    assert text_of([]) == ""
-
-
-def test_values_that_are_displayed_are_told_from_what_is_printed():
-    outputs = [
-        stream("{2}\n"),
-        result(text_plain="{1}"),
-        result(text_plain="a\n{2}"),
-        error("E", ""),
-    ]
-    found = pieces(outputs, Look(PRIORITY, False, frozenset()))
-    assert [piece.displayed for piece in found] == [False, True, True, False]
-    assert displayed_in(found) == ("{1}",)
 
 
 def test_text_takes_part_without_being_asked_and_the_rest_where_a_block_asks():
