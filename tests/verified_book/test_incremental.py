@@ -150,10 +150,8 @@ def test_what_was_mended_is_shown_with_new_prose_and_a_new_title_in_every_sideba
 
 
 def test_references_follow_a_claim_to_another_page(life: Life):
-    before, after = (
-        life.builds["another cell and another statement"],
-        life.builds["a claim moved"],
-    )
+    before = life.builds["another cell and another statement"]
+    after = life.builds["a claim moved"]
     for name in ("index.html", "all.html", "see.html"):
         assert 'href="second.html#claim-two"' in before.article(name)
         assert 'href="second.html#claim-two"' not in after.article(name)
