@@ -296,7 +296,8 @@ SLEEPS, RAISES = "import time\ntime.sleep(60)", "raise ValueError"
 
 LATE: Parts = [
     *("# Late", claim("early"), cell("early = 1\nassert early")),
-    *(claim("slow"), cell(SLEEPS), expect("done"), cell("'later'"), expect("'later'")),
+    *(claim("slow"), cell("early"), expect("1"), cell(SLEEPS), expect("done")),
+    *(cell("'later'"), expect("'later'")),
 ]
 
 

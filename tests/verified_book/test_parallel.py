@@ -56,7 +56,7 @@ def test_failures_and_claims_of_all_processes_are_those_of_the_book(book: Book, 
     assert failure.message.startswith("claim c2 no longer holds: the output differs")
     found = [(item["number"], item["id"], item["proven"]) for item in red.claims]
     assert found == [(1, "c1", True), (2, "c2", False), (3, "c3", True)]
-    for number in range(1, 8):
+    for number in (2, 3, 5, 6):
         assert f"See Claim c{number % 3 + 1} ." in words(red.article(f"c{number}.html"))
 
 
