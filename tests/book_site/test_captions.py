@@ -22,9 +22,9 @@ def cell(caption: str | None, output: str = "a picture") -> Cell:
     return Cell(0, "page.md", 7, "draw()", frozenset(), [], True, node, LOOK, options)
 
 
-def captioned(*cells: Cell, numfig: bool = False) -> PageCheck:
+def captioned(*cells: Cell) -> PageCheck:
     check = PageCheck(executed=True, cells=list(cells))
-    add_captions(SimpleNamespace(config=SimpleNamespace(numfig=numfig)), None, check)
+    add_captions(SimpleNamespace(config=SimpleNamespace(numfig=False)), None, check)
     return check
 
 
@@ -37,14 +37,6 @@ def test_captions_are_numbered_on_their_page():
     assert output.astext() == "a picture"
     assert caption.astext() == "Figure 2. The second."
     assert cells[2].node.children[0].astext() == "draw()"  # the source stays above
-
-
-def test_sphinx_puts_the_number_where_it_numbers_figures():
-    drawn = cell("The first.")
-    captioned(drawn, numfig=True)
-    (figure,) = drawn.node.findall(nodes.figure)
-    assert figure["ids"] == ["figure-1"]
-    assert figure.children[1].astext() == "The first."
 
 
 def test_code_and_formulas_are_shown_as_such():

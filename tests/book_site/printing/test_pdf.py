@@ -117,10 +117,3 @@ def test_the_site_that_it_lies_in_offers_it(tmp_path):
         pdf.offer(tmp_path / "a&b.pdf")
         link = '<p class="book-pdf"><a href="a&amp;b.pdf">The book as one PDF</a> (0.2 MB)</p>'
         assert start.read_text() == f"<h1>A</h1>\n{link}"
-
-
-def test_without_chromium_it_says_so(single, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert cli.main(["pdf", str(single), str(tmp_path / "a.pdf")]) == 2
-    said = capsys.readouterr().err
-    assert "printed by Chromium; install one of chromium, chromium-browser, google-chrome" in said
