@@ -22,9 +22,9 @@ def cell(caption: str | None, output: str = "a picture") -> Cell:
     return Cell(0, "page.md", 7, "draw()", frozenset(), [], True, node, LOOK, options)
 
 
-def captioned(*cells: Cell, numfig: bool = False) -> PageCheck:
+def captioned(*cells: Cell) -> PageCheck:
     check = PageCheck(executed=True, cells=list(cells))
-    add_captions(SimpleNamespace(config=SimpleNamespace(numfig=numfig)), None, check)
+    add_captions(SimpleNamespace(config=SimpleNamespace(numfig=False)), None, check)
     return check
 
 
@@ -37,14 +37,6 @@ def test_captions_are_numbered_on_their_page():
     assert output.astext() == "a picture"
     assert caption.astext() == "Figure 2. The second."
     assert cells[2].node.children[0].astext() == "draw()"  # the source stays above
-
-
-def test_sphinx_puts_the_number_where_it_numbers_figures():
-    drawn = cell("The first.")
-    captioned(drawn, numfig=True)
-    (figure,) = drawn.node.findall(nodes.figure)
-    assert figure["ids"] == ["figure-1"]
-    assert figure.children[1].astext() == "The first."
 
 
 def test_code_and_formulas_are_shown_as_such():
@@ -65,8 +57,3 @@ def test_a_caption_that_cannot_be_shown_is_a_failure(drawn, message):
     assert (failure.source, failure.line) == ("page.md", 7)
     assert message in failure.message
     assert failure.remedy
-
-
-def test_a_cell_that_the_page_does_not_show_has_no_figure():
-    hidden = Cell(0, "p.md", 7, "", frozenset(), [], True, None, LOOK, {"caption": "Words."})
-    assert "no output" in captioned(hidden).failures[0].message

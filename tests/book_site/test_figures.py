@@ -42,30 +42,8 @@ def test_a_figure_follows_the_page():
     assert "A title</text>" in text  # text stays text
 
 
-def test_a_figure_takes_the_width_that_there_is():
-    head = re.search(r"<div[^>]*>\s*<svg[^>]*>", svg())
-    assert head is not None
-    assert "max-width: 7in" in head.group()
-    assert " width=" not in head.group()
-    assert " height=" not in head.group()
-    assert "viewBox" in head.group()
-
-
 def test_a_figure_is_the_same_in_every_build():
     assert svg() == svg()
-
-
-def test_places_are_no_finer_than_a_screen_and_words_stay():
-    made = figure()
-    made.axes[0].set_title("0.12345", url="https://doi.org/10.48550/a")
-    text = show(made, "A line.").data
-    assert "0.12345</text>" in text
-    assert "https://doi.org/10.48550/a" in text
-    assert not re.search(r' (?:d|x|y)="[^"]*\.\d{3}|<!--|<g id=', text)
-
-
-def test_a_figure_brings_no_style_that_holds_elsewhere():
-    assert "<style" not in svg()
 
 
 @pytest.mark.parametrize("alt", ["", " \n"])

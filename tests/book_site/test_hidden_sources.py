@@ -40,17 +40,6 @@ def test_neighbors_share_one_bar_and_their_outputs_follow_it():
     assert (bar["prompt_show"], bar["prompt_hide"]) == ("Show source", "Hide source")
 
 
-def test_cells_that_show_nothing_more_are_gone():
-    document = page(cell("a"), cell("b"), nodes.paragraph("", "text"))
-    (section,) = document.children
-    assert [type(child).__name__ for child in section.children] == ["container", "paragraph"]
-
-
-def test_what_stands_between_keeps_bars_apart():
-    document = page(cell("a"), nodes.paragraph("", "text"), cell("b", "one"))
-    assert bars(document) == []  # MyST-NB gives each its own
-
-
 def test_a_cell_that_shows_its_source_is_left_as_it_is():
     document = page(cell("a"), cell("b", hide=None), cell("c"), cell("d", hide="all"))
     assert bars(document) == []

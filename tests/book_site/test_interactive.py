@@ -1,11 +1,7 @@
 """Figures that a reader moves: pages load the scripts of those that they show."""
 
-import re
-from types import SimpleNamespace
-
 import pytest
 
-from book_site.interactive import set_apart
 from tests.verified_book.books import sphinx_build
 
 pytestmark = pytest.mark.xdist_group("light")
@@ -23,25 +19,6 @@ PAGES = {
     "both.rst": "Both\n====\n\n" + FIGURE.format(name="coin") + 2 * FIGURE.format(name="dice"),
     **{f"own/{name}.js": "" for name in ("chance", "dice", "coin", "everywhere")},
 }
-
-
-def scripts(page):
-    """The scripts of figures that a page loads, and one that is the author's own."""
-    names = re.findall(r'<script([^>]*) src="_static/([^"?]*)', page.read_text())
-    own = ("book_site_interactive.js", "chance.js", "dice.js", "coin.js", "everywhere.js")
-    assert all("defer" in rest for rest, name in names if name in own[:-1])
-    return [name for _, name in names if name in own]
-
-
-def test_a_page_loads_the_scripts_of_its_figures(tmp_path):
-    build = sphinx_build(tmp_path, CONF, PAGES)
-    found = {name: scripts(build.site / f"{name}.html") for name in ("index", "one", "both")}
-    assert found == {
-        "index": ["everywhere.js"],
-        "one": ["book_site_interactive.js", "chance.js", "dice.js", "everywhere.js"],
-        "both": ["book_site_interactive.js", "chance.js", "coin.js", "dice.js", "everywhere.js"],
-    }
-    assert build.site.joinpath("_static/book_site_interactive.js").is_file()
 
 
 def test_a_figure_that_nothing_draws_is_named(tmp_path):
@@ -68,21 +45,3 @@ def test_large_data_get_a_file_of_their_own(tmp_path):
     assert 'data-source="../_static/interactive_data/in-deep-1.js" data-size="0 KB"' in deep
     file = build.site / "_static/interactive_data/in-deep-1.js"
     assert file.read_text() == f"VerifiedBook.arrived={large};\n"
-
-
-def test_each_figure_has_a_file_of_its_own(tmp_path):
-    config = SimpleNamespace(book_site_interactive_inline=1)
-    app = SimpleNamespace(outdir=tmp_path, config=config, builder=SimpleNamespace(format="html"))
-    pages = ["a/b", "a-b", "a/b-1", "a-b/1", "a/1", "a", "a-1", "1/1", "1-1", "1", "a--b", "a/-b"]
-    kept = {}
-    for page in pages:
-        figures = [f'["{page} {number}"]' for number in (1, 2)]
-        scripts = [f'<script type="application/json">{data}</script>' for data in figures]
-        body = '<div class="live-figure">' + "".join(scripts)
-        context = {"body": body, "pathto": lambda name, resource: name}
-        set_apart(app, page, "", context, None)
-        names = re.findall('data-source="(.*?)"', context["body"])
-        kept |= dict(zip(names, figures, strict=True))
-    assert len(kept) == 2 * len(pages)
-    for name, data in kept.items():
-        assert (tmp_path / name).read_text() == f"VerifiedBook.arrived={data};\n"

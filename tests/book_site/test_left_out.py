@@ -20,22 +20,13 @@ def test_what_the_author_leaves_out_is_gone_with_its_tags(tmp_path):
     assert list(site.rglob("fontawesome/webfonts/*.woff2"))
 
 
-def test_by_default_it_leaves_out_source_maps_only(tmp_path):
-    site = sphinx_build(tmp_path, CONF, PAGES).site
-    assert not list(site.rglob("*.map"))
-    assert list(site.rglob("scripts/fontawesome.js"))
-    assert "scripts/fontawesome.js" in site.joinpath("index.html").read_text()
-
-
 @pytest.mark.parametrize(
     ("page", "left"),
     [
         ('<script src="_static/a/b.js"></script>\n<p>', "<p>"),
         ('<script async src="../_static/a/b.js?v=1"></script><p>', "<p>"),
-        ('<link rel="preload" as="script" href="_static/a/b.js" />\n<p>', "<p>"),
         ('<script src="_static/a/bxjs"></script>', None),
         ('<script src="_static/c/a/b.js"></script>', None),
-        ('<script src="_static/a/b.json"></script>', None),
         ('<a href="_static/a/b.js">b</a>', None),
     ],
 )

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from book_site.note_lines import NoteLine, contradictions
 from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build
-from verified_book.claims.claim import Claim
 
 pytestmark = pytest.mark.xdist_group("other books")
 
@@ -43,7 +41,6 @@ LINES = """\
 
 ```{toctree}
 part/sums
-note
 ```
 
 ```{note-lines} first
@@ -53,7 +50,6 @@ A1: It is seven, says `two
 A2: It is even.
 ```
 """
-NOTE = "A note\n======\n\n.. claims:note-lines:: first\n\n   A1: It is\n     seven.\n   A2: Even.\n"
 
 
 def built(folder: Path, pages: dict[str, str], status: int = 0) -> Build:
@@ -70,7 +66,7 @@ def rows(page: Path) -> list[list[str]]:
 
 
 def test_each_line_stands_beside_its_claim(tmp_path):
-    site = built(tmp_path, {"index.md": LINES.replace("note\n```", "```", 1)}).site
+    site = built(tmp_path, {"index.md": LINES}).site
     assert rows(site / "index.html") == [
         ["It is seven, says two plus four.", "not proven A1, Sums It is six, says A book."],
         ["It is even.", "not proven A2, Sums It is even."],
@@ -83,57 +79,17 @@ def test_each_line_stands_beside_its_claim(tmp_path):
     assert page.select_one("table.note-lines td code")
 
 
-def test_lines_in_restructuredtext(tmp_path):
-    index = "# A book\n\n```{toctree}\npart/sums\nnote\n```\n"
-    site = built(tmp_path, {"index.md": index, "note.rst": NOTE}).site
-    assert [row[0] for row in rows(site / "note.html")] == ["It is seven.", "Even."]
-
-
 def test_mistakes_name_the_line_and_the_remedy(tmp_path):
     lines = LINES.replace("A2: It is even.", "A2 without a colon\nB1: What?\nA1: Again.")
     lines += "\n```{note-lines} third\nA1: No.\n```\n"
-    build = built(tmp_path, {"index.md": lines, "note.rst": NOTE}, status=1)
+    build = built(tmp_path, {"index.md": lines}, status=1)
     told = [(f"{each.file}:{each.line}", each.message, each.remedy) for each in build.failures]
     no_line = "note-lines: 'A2 without a colon' is no line of a note"
-    one = "Leave one of them."
     assert sorted(told) == [
-        ("index.md:12", no_line, "Write the id of a claim, a colon, and what the note says."),
-        ("index.md:13", "note-lines: first has no claim B1", "Its claims are: A1, A2."),
-        ("index.md:14", "note-lines: A1 has 3 lines", one),
-        ("index.md:17", "note-lines: unknown note 'third'", "The notes are: first, second."),
-        ("index.md:9", "note-lines: A1 has 3 lines", one),
-        ("note.rst:6", "note-lines: A1 has 3 lines", one),
-    ]
-
-
-def test_a_claim_without_a_line_is_named(tmp_path):
-    lines = LINES.replace("note\n```", "```", 1).replace("\nA2: It is even.\n", "")
-    build = built(tmp_path, {"index.md": lines}, status=1)
-    (failure,) = build.failures
-    assert (failure.file, failure.line) == ("index.md", 8)
-    assert failure.message == "note-lines: no line for A2 of first"
-    assert failure.remedy == "Say what the note states there."
-
-
-def test_every_line_has_its_claim_and_every_claim_one_line():
-    claims = [
-        Claim(name, note, "holds", "So.", [], "page", "page.md", 1)
-        for name, note in (("A1", "a"), ("A2", "a"), ("B1", "b"))
-    ]
-
-    def said(*lines: tuple[str, str]) -> list[tuple[int, str, str]]:
-        found = [NoteLine(*line, "note.md", place) for place, line in enumerate(lines)]
-        return [(each.line, each.message, each.remedy) for each in contradictions(found, claims)]
-
-    assert said(("a", "A1"), ("a", "A2")) == []
-    assert said(("a", "A2"), ("a", "A2"), ("a", "A1")) == [
-        (place, "note-lines: A2 has 2 lines", "Leave one of them.") for place in (0, 1)
-    ]
-    assert said(("b", "B1"), ("b", "A1"), ("a", "A2")) == [
-        (1, "note-lines: b has no claim A1", "Its claims are: B1.")
-    ]
-    assert said(("c", "C1")) == [(0, "note-lines: c has no claim C1", "Its claims are: none.")]
-    assert said(("a", "A3")) == [
-        (0, "note-lines: a has no claim A3", "Its claims are: A1, A2."),
-        (0, "note-lines: no line for A1, A2 of a", "Say what the note states there."),
+        ("index.md:11", no_line, "Write the id of a claim, a colon, and what the note says."),
+        ("index.md:12", "note-lines: first has no claim B1", "Its claims are: A1, A2."),
+        ("index.md:13", "note-lines: A1 has 2 lines", "Leave one of them."),
+        ("index.md:16", "note-lines: unknown note 'third'", "The notes are: first, second."),
+        ("index.md:8", "note-lines: A1 has 2 lines", "Leave one of them."),
+        ("index.md:8", "note-lines: no line for A2 of first", "Say what the note states there."),
     ]

@@ -6,7 +6,6 @@ import pytest
 from docutils import nodes
 from docutils.frontend import get_default_settings
 from docutils.utils import new_document
-from sphinx.environment.collectors.toctree import TocTreeCollector
 
 from book_site import page_numbers
 
@@ -51,12 +50,6 @@ def test_each_kind_of_a_page_is_counted_from_one(env):
     }
 
 
-def test_pages_that_others_have_read_bring_their_numbers(env):
-    other = SimpleNamespace(toc_fignumbers={"b": {"figure": {"x": (1,)}}, "c": {}})
-    page_numbers.take_over(None, env, ["a", "b"], other)
-    assert env.toc_fignumbers == {"b": {"figure": {"x": (1,)}}}
-
-
 def test_a_changed_number_outdates_what_may_refer_to_it(env):
     app = SimpleNamespace(env=env, config=env.config)
     page_numbers.remember(app, env, [])
@@ -67,21 +60,3 @@ def test_a_changed_number_outdates_what_may_refer_to_it(env):
     assert page_numbers.outdated(app, env) == []
     page_numbers.number_page(app, page("new", "x"))
     assert page_numbers.outdated(app, env) == ["a", "b"]
-
-
-def test_sphinx_counts_where_the_extension_is_not_chosen(env, monkeypatch):
-    monkeypatch.setattr(page_numbers, "_assign_through_the_book", lambda self, env: ["counted"])
-    collector = TocTreeCollector()
-    assert page_numbers.assign_figure_numbers(collector, env) == []
-    env.config = SimpleNamespace()
-    assert page_numbers.assign_figure_numbers(collector, env) == ["counted"]
-
-
-def test_it_can_be_switched_off(env):
-    env.config.book_site_page_numbers = False
-    app = SimpleNamespace(env=env, config=env.config)
-    page_numbers.remember(app, env, [])
-    page_numbers.number_page(app, page("x"))
-    assert env.toc_fignumbers == {}
-    env.toc_fignumbers = {"a": {"figure": {"x": (7,)}}}  # by Sphinx
-    assert page_numbers.outdated(app, env) == []

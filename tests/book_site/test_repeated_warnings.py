@@ -18,21 +18,3 @@ def test_warnings_stand_at_the_end(tmp_path: Path):
     first, second = after.strip().splitlines()[:2]
     assert first.startswith(f"{tmp_path / 'index.md'}:5: WARNING: Unknown interpreted text role")
     assert second.startswith(f"{tmp_path / 'index.md'}:3: WARNING: undefined label: 'nowhere'")
-
-
-def test_only_the_first_of_many(tmp_path: Path):
-    book = Book(tmp_path, EXTENSION)
-    book.write("index.md", "# Page", *(f"\n{{ref}}`nowhere{number}`" for number in range(23)))
-    build = book.start()
-    assert build.status == 0
-    after = build.log.partition(REPEATED)[2].splitlines()
-    assert "'nowhere19'" in after[19]
-    assert after[20] == "and 3 more"
-
-
-def test_nothing_is_said_of_suppressed_warnings_or_of_none(tmp_path: Path):
-    book = Book(tmp_path, {**EXTENSION, "suppress_warnings": ["ref.ref"]})
-    book.write("index.md", "# Page", "", "{ref}`nowhere`")
-    build = book.start("-W", "-n")
-    assert build.status == 0, build.log
-    assert REPEATED not in build.log

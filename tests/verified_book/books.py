@@ -241,17 +241,12 @@ class Book:
         """The line on which a part of a page begins."""
         return line_of(part, self.texts[name], Path(name).suffix)
 
-    def build(self, *options: str, accept: bool = False) -> Build:
-        """Runs `jupyter-book build` with the options."""
+    def build(self, *options: str) -> Build:
+        """Runs `jupyter-book build` with the options; cells can import from `src`."""
         site = self.folder / "book/_build/html"
-        return self.run(forks.jupyter_book, ["build", "book", *options], site, accept)
-
-    def run(
-        self, program: forks.Program, arguments: Sequence[str], site: Path, accept: bool = False
-    ) -> Build:
-        """Runs a program in the folder of the book, whose `src` it can import from."""
         path = os.pathsep.join([str(self.folder / "src"), os.environ.get("PYTHONPATH", "")])
-        return run(program, arguments, site, self.folder, accept, PYTHONPATH=path)
+        arguments = ["build", "book", *options]
+        return run(forks.jupyter_book, arguments, site, self.folder, PYTHONPATH=path)
 
 
 def run(

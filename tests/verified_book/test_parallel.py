@@ -41,42 +41,23 @@ def red(book: Book) -> Build:
     return book.build()
 
 
-@pytest.fixture(scope="module")
-def green(book: Book, red: Build) -> Build:
-    book.write_page("c2.md", [expect("42") if part == DIFFERS else part for part in chapter(2)])
-    return book.build("-W", "-n", "--keep-going")
-
-
 def test_pages_are_read_by_several_processes(red: Build):
     # Sphinx names the first and the last page of what each has read.
     assert re.search(r"^reading sources\.\.\. \[ *\d+%\] \w+ \.\. \w+", red.log, re.MULTILINE)
     assert red.executed == {"c1.md", "c2.md", "c3.rst"}
 
 
-def test_failures_of_all_processes_are_reported(book: Book, red: Build):
+def test_failures_and_claims_of_all_processes_are_those_of_the_book(book: Book, red: Build):
     assert red.status == 1
     (failure,) = red.failures
     text = book.read("c2.md").replace("42\n```", "43\n```")
     line = text[: text.index("```{expect-output}")].count("\n") + 1
     assert (failure.file, failure.line) == ("c2.md", line)
     assert failure.message.startswith("claim c2 no longer holds: the output differs")
-
-
-def test_claims_of_all_processes_are_numbered(green: Build):
-    assert green.status == 0, green.log
-    assert [(item["number"], item["id"]) for item in green.claims] == [
-        (1, "c1"),
-        (2, "c2"),
-        (3, "c3"),
-    ]
-    assert "all 3 0 0 3" in words(green.article("index.html"))
-    for number in range(1, 8):
-        assert f"See Claim c{number % 3 + 1} ." in words(green.article(f"c{number}.html"))
-
-
-def test_only_what_failed_is_read_again_and_nothing_runs(green: Build):
-    assert "0 added, 1 changed, 0 removed" in green.log
-    assert green.executed == set()
+    found = [(item["number"], item["id"], item["proven"]) for item in red.claims]
+    assert found == [(1, "c1", True), (2, "c2", False), (3, "c3", True)]
+    for number in (2, 3, 5, 6):
+        assert f"See Claim c{number % 3 + 1} ." in words(red.article(f"c{number}.html"))
 
 
 class Merging(Domain):
@@ -104,7 +85,7 @@ def application(
 
 @pytest.mark.parametrize(
     ("given", "jobs", "cores", "readers"),
-    [("", 0, 8, 8), ("", 0, None, 1), ("", 3, 8, 3), ("1", 3, 8, 1)],
+    [("", 0, 8, 8), ("", 3, 8, 3), ("1", 3, 8, 1)],
 )
 def test_as_many_readers_as_were_asked_for_or_as_there_are_cores(
     monkeypatch: pytest.MonkeyPatch, given: str, jobs: int, cores: int | None, readers: int
@@ -133,3 +114,10 @@ def test_an_extension_that_says_nothing_may_be_named_as_safe(monkeypatch: pytest
         app = application(monkeypatch, safe=safe, **named)
         parallel.prepare(app)
         assert app.parallel == readers
+
+
+def test_a_domain_that_cannot_be_merged_is_read_by_one_process(monkeypatch: pytest.MonkeyPatch):
+    app = application(monkeypatch, given="2")
+    app.env.domains["b"] = object.__new__(Domain)
+    parallel.prepare(app)
+    assert app.parallel == 1

@@ -1,14 +1,11 @@
 """Each extension by itself, in plain Sphinx: what it brings, and that it brings nothing else."""
 
 import re
-from importlib import import_module
 from pathlib import Path
-from unittest.mock import MagicMock, call
 
 import nbformat
 import pytest
 
-import verified_book
 from tests.verified_book.books import FRONT_MATTER, Build, sphinx_build, words
 
 pytestmark = pytest.mark.xdist_group("parts")
@@ -30,28 +27,9 @@ def conf(*extensions: str, **settings: object) -> str:
     return "".join(f"{name} = {value!r}\n" for name, value in values.items())
 
 
-def css_of(page: str) -> list[str]:
-    return re.findall(r'<link rel="stylesheet"[^>]* href="([^"?]*)', page)
-
-
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return sphinx_build(tmp_path_factory.mktemp("outputs"), conf("verified_book"), PAGES)
-
-
-def test_outputs_alone_are_checked_in_markdown_and_rst(outputs):
-    assert "verified_book: 2 outputs as expected, 0 not checked\n" in outputs.log
-
-
-def test_outputs_alone_bring_no_look_and_no_other_maths(outputs):
-    page = outputs.pages["pages/md.html"]
-    assert not [name for name in css_of(page) if "verified" in name]
-    assert re.search(r'<script [^>]*src="https://cdn[^"]*mathjax', page)
-
-
-def test_outputs_alone_leave_no_files(outputs):
-    names = [path.name for path in outputs.site.rglob("*") if path.is_file()]
-    assert not [name for name in names if name.endswith(".ipynb") or "claims" in name]
 
 
 def test_outputs_alone_fail_a_build_and_have_no_claims(tmp_path):
@@ -66,14 +44,6 @@ def test_outputs_alone_fail_a_build_and_have_no_claims(tmp_path):
         assert f"Unknown directive type: '{name}'" in build.log
 
 
-def test_failures_may_be_hidden_but_fail_the_build_all_the_same(tmp_path):
-    settings = conf("verified_book", suppress_warnings=["verified_book.failure"])
-    page = "# A\n\n```{expect-output}\n42\n```\n"
-    build = sphinx_build(tmp_path, settings, {"index.md": page}, status=1)
-    assert build.failures == []
-    assert "ERROR: 1 failed check(s) in the book\n" in build.log
-
-
 @pytest.fixture(scope="module")
 def claims(tmp_path_factory: pytest.TempPathFactory) -> Build:
     index = f"{INDEX}\nSee {{claim}}`A1`, {{claims:claim}}`A1` or {{claim}}`the first <A1>`.\n"
@@ -86,24 +56,6 @@ def claims(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return sphinx_build(tmp_path_factory.mktemp("claims"), conf("verified_book.claims"), pages)
 
 
-def test_claims_alone_are_settled(claims):
-    assert "verified_book: 0 outputs as expected, 0 not checked, 2 claims settled\n" in claims.log
-    assert [(item["id"], item["number"], item["proven"]) for item in claims.claims] == [
-        ("A1", 1, True),
-        ("A2", 2, True),
-    ]
-
-
-def test_claims_bring_their_look(claims):
-    assert "../_static/verified_book.css" in css_of(claims.pages["pages/one.html"])
-    assert claims.site.joinpath("_static/verified_book.css").is_file()
-
-
-def test_claims_alone_change_nothing_else(claims):
-    assert not list(claims.site.rglob("*.ipynb"))
-    assert not claims.site.joinpath("_static/mathjax").exists()
-
-
 def test_directives_and_roles_have_a_short_and_a_long_name(claims):
     index = claims.pages["index.html"]
     link = '<a class="reference internal" href="pages/one.html#claim-a1" title="It is six.">'
@@ -111,17 +63,6 @@ def test_directives_and_roles_have_a_short_and_a_long_name(claims):
     assert f"{link}<span>the first</span></a>" in re.sub(r'<span class="[^"]*">', "<span>", index)
     assert words(claims.pages["pages/two.html"]).count("holds A2 It is") == 1
     assert index.count('<table class="claims-index') == 2
-
-
-def test_without_notes_none_is_asked_for_and_none_is_shown(claims):
-    assert {item["note"] for item in claims.claims} == {""}
-    assert "holds A1 It is six." in words(claims.pages["pages/one.html"])
-    counts, table, *_ = re.findall(r"<tbody>.*?</tbody>", claims.pages["index.html"], re.DOTALL)
-    assert words(counts) == "all 2 0 0 2"
-    assert [words(cell) for cell in re.findall(r"<tr[^>]*><td>(.*?)</td>", table, re.DOTALL)] == [
-        "A1",
-        "A2",
-    ]
 
 
 def test_advice_is_configuration_and_a_page_that_is_no_notebook_proves_nothing(tmp_path):
@@ -174,68 +115,9 @@ def test_notebooks_alone_have_their_outputs_however_pages_run(tmp_path, mode):
     assert [output.data["text/plain"] for output in cell.outputs] == ["42"]
 
 
-@pytest.fixture(scope="module")
-def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    cells = [nbformat.v4.new_markdown_cell("# A notebook"), nbformat.v4.new_code_cell("40 + 2")]
-    source = nbformat.v4.new_notebook(cells=cells)
-    source.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    notebook = nbformat.writes(source)
-    pages = {"index.md": INDEX, "pages/md.md": MARKDOWN, "pages/nb.ipynb": notebook}
-    pages["pages/plain.md"] = "# No cells\n"
-    folder = tmp_path_factory.mktemp("notebooks")
-    settings = conf(
-        "book_site.notebooks", html_sourcelink_suffix="", verified_book_require="marked"
-    )
-    return sphinx_build(folder, settings, pages).site
-
-
-def test_a_theme_without_a_menu_has_a_link_below_pages_with_cells(notebooks):
-    link = re.compile(r'<p class="notebook-download"><a [^>]*href="([^"]*)" download>(.*?)</a></p>')
-    page = notebooks.joinpath("pages/md.html").read_text()
-    assert link.findall(page) == [
-        ("../_sources/pages/md.ipynb", "Download this page as a notebook")
-    ]
-    assert not link.findall(notebooks.joinpath("pages/plain.html").read_text())
-
-
-def test_the_notebook_of_a_page_that_is_one_stands_beside_it(notebooks):
-    folder = notebooks / "_sources" / "pages"
-    assert "../_sources/pages/nb.executed.ipynb" in notebooks.joinpath("pages/nb.html").read_text()
-    found = [
-        nbformat.read(folder / name, as_version=nbformat.NO_CONVERT).cells[1].outputs
-        for name in ("nb.ipynb", "nb.executed.ipynb")
-    ]
-    assert found[0] == []
-    assert found[1][0].data["text/plain"] == "42"
-
-
-ALL = ["verified_book.claims", "book_site.notebooks", "verified_book.offline"]
-
-
-def test_everything_works_in_another_theme(tmp_path):
-    settings = conf(*ALL, "verified_book.parallel", html_theme="alabaster")
-    every = "# All\n\n$x^2$\n\n```{claims-index}\n```\n"
-    pages = {"index.md": INDEX, "pages/one.md": PROVEN, "pages/all.md": every}
-    build = sphinx_build(tmp_path, settings, pages)
-    assert "verified_book: 0 outputs as expected, 0 not checked, 1 claims settled\n" in build.log
-    page = build.pages["pages/one.html"]
-    assert '<div class="settled settled-holds docutils container">' in page
-    assert "verified_book.css" in page
-    assert "../_sources/pages/one.ipynb" in page
-    assert "_static/mathjax/tex-chtml.js" in build.pages["pages/all.html"]
-
-
-@pytest.mark.parametrize(
-    ("name", "keeps_data"),
-    [("offline", False), ("parallel", False), ("claims", True), ("kernels", True)],
-)
-def test_each_part_is_read_in_parallel_and_says_whether_it_keeps_data(name: str, keeps_data: bool):
-    app = MagicMock()
-    said = import_module(f"verified_book.{name}").setup(app)
-    assert name == "kernels" or call("verified_book") in app.setup_extension.call_args_list
-    assert isinstance(said.pop("env_version", None), int) is keeps_data
-    assert said == {
-        "version": verified_book.__version__,
-        "parallel_read_safe": True,
-        "parallel_write_safe": True,
-    }
+def test_failures_may_be_hidden_but_fail_the_build_all_the_same(tmp_path):
+    settings = conf("verified_book", suppress_warnings=["verified_book.failure"])
+    page = "# A\n\n```{expect-output}\n42\n```\n"
+    build = sphinx_build(tmp_path, settings, {"index.md": page}, status=1)
+    assert build.failures == []
+    assert "ERROR: 1 failed check(s) in the book\n" in build.log

@@ -1,6 +1,5 @@
 """Expected blocks are pytest's items, when and only when it is asked for them."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -130,27 +129,11 @@ def test_a_page_runs_once_and_an_item_can_be_chosen(run, found, pytester: pytest
     )
 
 
-def test_long_texts_are_compared_as_pytest_does(run, found, pytester: pytest.Pytester):
-    write(pytester.path, {"page.md": PAGE})
-    texts = {"expected": "same\nold\n", "executed": "same\nnew\n"}
-    found |= {"page": {"blocks": BLOCKS}, "failures": [{"line": SECOND, "message": "d", **texts}]}
-    run("--verified-book", "page.md").stdout.fnmatch_lines(
-        [
-            f"page.md:{SECOND}: d",
-            "assert 'same?nnew?n' == 'same?nold?n'",
-            "    same",
-            "  - old",
-            "  + new",
-        ]
-    )
-
-
 @pytest.mark.parametrize(
     ("failure", "items"),
     [
         ({"line": SECOND, "cell": 3}, [f"line-{SECOND}"]),
         ({"line": TEXT}, [f"line-{TEXT}"]),  # no directive was made of it
-        ({"line": 1, "cell": 2}, [f"line-{TEXT}", "page"]),  # a cell without a block
         ({"source": "/other.md", "line": FIRST}, [f"line-{TEXT}", "page"]),
     ],
 )
@@ -162,54 +145,21 @@ def test_each_failure_is_that_of_an_item(run, found, pytester, failure, items):
     assert [line.partition("::")[2].partition(" ")[0] for line in failed] == items
 
 
-def test_a_block_that_nothing_was_held_against_fails(run, found, pytester: pytest.Pytester):
-    write(pytester.path, {"page.md": PAGE})
-    found["page"] = {"blocks": [block(FIRST, 1), block(SECOND, 3, compared=False)]}
-    found["failures"] = [{"line": 3, "cell": 1, "message": "it ran too long\nmore"}]
-    result = run("--verified-book", "page.md", "-k", f"line-{SECOND}")
-    result.assert_outcomes(failed=1, deselected=3)
-    result.stdout.fnmatch_lines(
-        [
-            f"page.md:{SECOND}: nothing was held against this block, since:",
-            "page.md:3: it ran too long",
-        ]
-    )
-
-
-@pytest.mark.parametrize(
-    ("results", "named", "outcome", "text"),
-    [
-        ({"page": {"executed": False}}, True, "skipped", "its book does not run this page"),
-        ({"instead": {"error": "excluded", "foreign": True}}, False, "skipped", "excluded"),
-        ({"instead": {"error": "excluded", "foreign": True}}, True, "failed", "excluded"),
-    ],
-)
-def test_pages_that_are_not_run(run, found, pytester, results, named, outcome, text):
-    write(pytester.path, {"b/page.md": PAGE})
-    found |= results
-    result = run("--verified-book", "b/page.md" if named else "b", "-rs")
-    result.assert_outcomes(**{outcome: 4})
-    assert text in result.stdout.str()
-
-
 def test_the_ini_value_is_as_testpaths(run, found, pytester: pytest.Pytester):
-    write(pytester.path, {"b/page.md": PAGE, "c/page.md": PAGE, "t/test_x.py": "def test_x(): 0"})
+    write(pytester.path, {"b/page.md": PAGE, "t/test_x.py": "def test_x(): 0"})
     pytester.makeini("[pytest]\nverified_book = b\ntestpaths = t\n")
     found["page"] = {"blocks": BLOCKS}
     run().assert_outcomes(passed=4, skipped=1)
     run("t").assert_outcomes(passed=1)
-    run("b/page.md").assert_outcomes(passed=3, skipped=1)
-    run("--verified-book", "c").assert_outcomes(passed=4, skipped=1)
-    assert {path.parent.name for path in found["runs"]} == {"b", "c"}
 
 
-def test_a_page_that_leaves_no_results(monkeypatch):
-    def killed(*args: Any, **kwargs: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess([], -9, "", "killed\n")
-
-    monkeypatch.setattr(subprocess, "run", killed)
-    error = "page.md: it could not be run\nkilled"
-    assert pytest_plugin._results(Path("page.md")) == {"error": error}
+def test_nothing_happens_unasked(run, pytester: pytest.Pytester):
+    write(pytester.path, {"page.md": PAGE, "test_x.py": "def test_x(): pass"})
+    run().assert_outcomes(passed=1)
+    loads = "import sys, verified_book.pytest_plugin as p; print([m for m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
+    heavy = {"sphinx", "myst_nb", "docutils", "yaml", "nbformat", "IPython"}
+    assert heavy.isdisjoint(json.loads(done.stdout.replace("'", '"')))
 
 
 def test_one_worker_runs_a_page(found, pytester: pytest.Pytester, monkeypatch):
@@ -225,17 +175,3 @@ def test_one_worker_runs_a_page(found, pytester: pytest.Pytester, monkeypatch):
     options += ["--verified-book", "page.md", "--collect-only"]
     pytester.runpytest_inprocess(*options, plugins=[Group()])
     assert groups == [("page.md",)] * 4
-
-
-def test_nothing_happens_unasked(run, pytester: pytest.Pytester):
-    write(pytester.path, {"page.md": PAGE, "test_x.py": "def test_x(): pass"})
-    run().assert_outcomes(passed=1)
-    loads = "import sys, verified_book.pytest_plugin as p; print([m for m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
-    heavy = {"sphinx", "myst_nb", "docutils", "yaml", "nbformat", "IPython"}
-    assert heavy.isdisjoint(json.loads(done.stdout.replace("'", '"')))
-
-
-def test_the_entry_point_is_the_module():
-    text = Path(importlib.util.find_spec("verified_book").origin).with_name("pyproject.toml")
-    assert "[project.entry-points.pytest11]" in text.read_text()

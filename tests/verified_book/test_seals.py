@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.verified_book.books import sphinx_build
-from tests.verified_book.hostile import DAMAGES, flipped
+from tests.verified_book.hostile import DAMAGES
 from verified_book import seals
 
 ENVIRONMENT = "environment.pickle"
@@ -50,10 +49,7 @@ def test_what_a_build_has_left_stays(app: Any, caplog: pytest.LogCaptureFixture)
     ("name", "kind"),
     [
         (ENVIRONMENT, "half"),
-        (ENVIRONMENT, "a pipe"),
         ("index.doctree", "binary"),
-        ("index.doctree", "a folder"),
-        ("sub/page.doctree", "a link to itself"),
     ],
 )
 def test_what_is_damaged_goes(app: Any, name: str, kind: str, caplog: pytest.LogCaptureFixture):
@@ -67,54 +63,19 @@ def test_what_is_damaged_goes(app: Any, name: str, kind: str, caplog: pytest.Log
     assert not file.exists()
 
 
-@pytest.mark.parametrize("name", sorted(WHOLE))
-def test_one_bit_is_noticed(app: Any, name: str):
-    file = Path(app.doctreedir, name)
-    for data in flipped(file.read_bytes(), most=5):
-        file.write_bytes(data)
-        assert left(app) == WHOLE - {name}
-
-
-@pytest.mark.parametrize("kind", ["a folder", "a link to nothing", "half", "another form"])
-def test_without_its_seal_nothing_is_trusted(app: Any, kind: str):
-    DAMAGES[kind](Path(app.doctreedir, seals.SEAL))
-    assert ENVIRONMENT not in left(app)
-
-
-def test_a_page_that_another_build_has_read_since_is_read_again(app: Any):
-    Path(app.doctreedir, "index.doctree").write_bytes(b"of a build that was killed")
-    assert left(app) == WHOLE - {"index.doctree"}
-
-
-def _forgets(data: bytes) -> bytes:
-    """An environment whose records have another name, by one bit."""
-    name = b"verified_book_records"
-    assert data.count(name) == 1
-    return data.replace(name, b"werified_book_records")
-
-
-def _says_otherwise(data: bytes) -> bytes:
-    """A doctree of a page that says another number."""
-    assert b"The sum is 4" in data
-    return data.replace(b"The sum is 4", b"The sum is 5")
-
-
-@pytest.mark.parametrize(
-    ("name", "change"), [(ENVIRONMENT, _forgets), ("index.doctree", _says_otherwise)]
-)
-def test_a_red_book_stays_red_and_a_page_says_what_its_source_says(
-    tmp_path: Path, name: str, change: Callable[[bytes], bytes]
-):
+def test_a_red_book_stays_red_and_a_page_says_what_its_source_says(tmp_path: Path):
     conf = 'extensions = ["verified_book"]\nnb_execution_mode = "cache"\nhtml_theme = "basic"\n'
     pages = {
         "index.rst": "Index\n=====\n\nThe sum is 4.\n\n.. toctree::\n\n   red\n",
         "red.rst": "Red\n===\n\n.. code-cell::\n\n   1\n\n.. expect-output::\n\n   2\n",
     }
     first = sphinx_build(tmp_path, conf, pages, "-T", status=1)
-    file = first.site / ".doctrees" / name
-    file.write_bytes(change(file.read_bytes()))
+    file = first.site / ".doctrees" / ENVIRONMENT
+    changed = file.read_bytes().replace(b"verified_book_records", b"werified_book_records")  # a bit
+    assert changed != file.read_bytes()
+    file.write_bytes(changed)
     (first.site / "index.html").unlink()
     second = sphinx_build(tmp_path, conf, {}, "-T", status=1)
     assert [failure.line for failure in second.failures] == [8]
-    assert f"{name} is not as a build has left it: " in second.log
+    assert f"{ENVIRONMENT} is not as a build has left it: " in second.log
     assert "The sum is 4." in second.pages["index.html"]

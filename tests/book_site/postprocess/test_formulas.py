@@ -1,12 +1,9 @@
 """Formulas that are rendered when the book is built, and what becomes of those that cannot be."""
 
 import re
-from pathlib import Path
 
 import pytest
-from sphinx.errors import ExtensionError
 
-from book_site.postprocess import formulas
 from tests.verified_book.books import sphinx_build
 
 pytestmark = pytest.mark.xdist_group("light")
@@ -36,29 +33,7 @@ def test_formulas_are_markup_that_is_spoken_and_holds_its_tex(site):
     assert '<span class="eqno">(1)' in page
 
 
-def test_pages_load_no_script_for_formulas(site):
-    for page in site.glob("*.html"):
-        assert "mathjax" not in page.read_text().lower()
-    assert not site.joinpath("_static/mathjax").exists()
-
-
-def test_pages_with_formulas_ask_for_their_fonts_at_once(site):
-    page = site.joinpath("maths.html").read_text()
-    fonts = re.findall(r'<link rel="preload" as="font"[^>]* href="([^"]+)"', page)
-    assert [Path(each).name for each in fonts] == [
-        "KaTeX_Main-Regular.woff2",
-        "KaTeX_Math-Italic.woff2",
-    ]
-    assert all((site / each).is_file() for each in fonts)
-
-
 def test_a_formula_that_cannot_be_rendered_is_named(tmp_path):
     pages = {"index.rst": "Index\n=====\n\n:math:`\\frac{1}`\n"}
     build = sphinx_build(tmp_path, CONF, pages, status=1)
     assert "index.html: KaTeX cannot render '\\\\frac{1}'" in build.log
-
-
-def test_what_is_missing_is_named(monkeypatch):
-    monkeypatch.setattr(formulas, "_PACKAGE", "no-such-package")
-    with pytest.raises(ExtensionError, match="pip install no-such-package mini-racer"):
-        formulas.katex_files()

@@ -34,9 +34,3 @@ def test_known_scripts_run_late():
 def test_the_search_is_loaded_by_its_page_only():
     assert load_late(SEARCH, "index.html") == '<script src="_static/strange.js"></script>'
     assert load_late(SEARCH, "search.html") == SEARCH
-
-
-def test_another_search_needs_no_index():
-    own = '<script src="_static/book_site_search.js"></script>'
-    page = f'{own}<script src="searchindex.js"></script>'
-    assert load_late(page, "search.html") == own

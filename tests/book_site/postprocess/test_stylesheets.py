@@ -9,7 +9,6 @@ from pathlib import Path
 import pydata_sphinx_theme
 import pytest
 from fontTools.ttLib import TTFont
-from sphinx.errors import ExtensionError
 
 from book_site.postprocess import stylesheets
 from tests.verified_book.books import sphinx_build
@@ -35,8 +34,7 @@ def site(tmp_path):
         "@media print{.kept .gone{top:0}.kept:not(.gone){left:0}}"
     )
     static.joinpath("own.js").write_text('element.classList.add("scripted")')
-    for name in ("named.woff2", "unnamed.woff2"):
-        static.joinpath("a", name).write_bytes(b"")
+    static.joinpath("a/named.woff2").write_bytes(b"")
     return tmp_path
 
 
@@ -67,24 +65,6 @@ def test_rules_are_kept_that_pages_or_scripts_may_need(site):
     assert ".kept .gone" not in css
 
 
-def test_fonts_that_are_not_named_are_removed(site):
-    bundled(site)
-    assert [file.name for file in site.rglob("*.woff2")] == ["named.woff2"]
-
-
-def test_pages_of_a_former_build_load_the_new_file(site):
-    page, _, _ = bundled(site)
-    former, fresh = site / "sub" / "former.html", site / "sub" / "fresh.html"
-    site.joinpath("_static", "a", "one.css").write_text(".kept{left:0}")
-    site.joinpath("_static", "two.css").write_text("")
-    pages = {former: page, fresh: PAGE}
-    stylesheets.bundle(pages, site / "_static")
-    [sheet] = site.glob("_static/*.css")
-    assert all(f"../_static/{sheet.name}" in text for text in pages.values())
-    stylesheets.bundle(pages, site / "_static")  # no page was written
-    assert sheet.is_file()
-
-
 @pytest.fixture
 def font(site):
     """A font of icons, of which the stylesheet shows one."""
@@ -103,21 +83,12 @@ def font(site):
     return target
 
 
-@pytest.mark.parametrize("shown", ['--fa:"\\f00e"', 'content:"\\f00e"'])
-def test_icons_are_a_font_of_those_that_are_shown(site, font, shown):
-    sheet = site / "_static/two.css"
-    sheet.write_text(sheet.read_text().replace('--fa:"\\f00e"', shown))
+def test_icons_are_a_font_of_those_that_are_shown(site, font):
     _, _, css = bundled(site)
     content = base64.b64decode(re.search(r"base64,([\w+/=]+)", css)[1])
     assert list(TTFont(io.BytesIO(content)).getBestCmap()) == [0xF00E]
     assert len(content) < 2000
     assert not font.exists()
-
-
-def test_a_font_that_is_not_there_is_named(site, font):
-    font.unlink()
-    with pytest.raises(ExtensionError, match=r"fa-solid-900.woff2, which is not there.*Remedy"):
-        bundled(site)
 
 
 def test_a_stylesheet_that_changed_is_in_the_site_though_no_page_did(tmp_path):

@@ -8,7 +8,6 @@ from pypdf import PdfReader
 from book_site import __main__ as cli
 from book_site.printing import pdf
 from tests.verified_book.books import FRONT_MATTER, sphinx_build
-from verified_book.commands.books import shown
 
 pytestmark = pytest.mark.xdist_group("light")
 
@@ -118,23 +117,3 @@ def test_the_site_that_it_lies_in_offers_it(tmp_path):
         pdf.offer(tmp_path / "a&b.pdf")
         link = '<p class="book-pdf"><a href="a&amp;b.pdf">The book as one PDF</a> (0.2 MB)</p>'
         assert start.read_text() == f"<h1>A</h1>\n{link}"
-    tmp_path.joinpath("else").mkdir()
-    pdf.offer(tmp_path / "else" / "b.pdf")  # a folder without a site
-
-
-def test_without_a_page_it_says_so(tmp_path, capsys):
-    assert cli.main(["pdf", str(tmp_path / "a.html"), str(tmp_path / "a.pdf")]) == 2
-    assert "a.html: there is no such file; build it with -b singlehtml" in capsys.readouterr().err
-
-
-def test_without_chromium_it_says_so(single, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert cli.main(["pdf", str(single), str(tmp_path / "a.pdf")]) == 2
-    said = capsys.readouterr().err
-    assert "printed by Chromium; install one of chromium, chromium-browser, google-chrome" in said
-
-
-def test_a_place_that_cannot_be_written_is_named(single, tmp_path, capsys):
-    tmp_path.joinpath("file").write_text("")
-    assert cli.main(["pdf", str(single), str(tmp_path / "file" / "a.pdf")]) == 2
-    assert shown(tmp_path / "file" / "a.pdf") in capsys.readouterr().err

@@ -52,42 +52,6 @@ TABLE = """\
 | width | | has no variable |
 ```
 """
-RST = """\
-Title
-=====
-
-.. code-cell::
-   :tags: [remove-cell]
-
-   import numpy as np
-   from book_site.symbols import record
-
-   def scaled(x):
-       y = 2 * x
-       return y
-
-   record(lambda: scaled(np.ones((2, 3), int)), scaled, batch=2)
-
-.. container:: equation-code
-
-   .. math:: y = 2 x
-
-   .. code-block:: python
-
-      y = 2 * x
-
-.. symbols::
-
-   .. list-table::
-      :header-rows: 1
-
-      * - symbol
-        - in the code
-        - meaning
-      * - :math:`x`, :math:`y`
-        - ``x``, ``y``
-        - in and out
-"""
 
 
 def markdown(*parts):
@@ -96,11 +60,7 @@ def markdown(*parts):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    pages = {
-        "index.md": markdown("```{toctree}\ntwo\nplain\n```\n", CELL, FRAME, TABLE),
-        "two.rst": RST,
-        "plain.md": "# Plain\n\n" + FRAME,
-    }
+    pages = {"index.md": markdown(CELL, FRAME, TABLE)}
     return sphinx_build(tmp_path_factory.mktemp("symbols"), CONF, pages)
 
 
@@ -122,12 +82,6 @@ def test_shapes_are_those_of_the_run(site):
     ]
 
 
-def test_restructuredtext_has_the_same(site):
-    head, row = rows(site.pages["two.html"])
-    assert head[1] == "in the code int64; batch 2"
-    assert row == [r"\(x\) , \(y\)", "x , y (batch, 3)", "in and out"]
-
-
 def test_symbols_and_variables_share_a_number(site):
     frame = site.pages["index.html"].partition("equation-code")[2].partition("symbols-table")[0]
     code = re.sub(r"</?span(?! class=\"symbol)[^>]*>", "", frame.partition("<pre>")[2])
@@ -141,31 +95,11 @@ def test_symbols_and_variables_share_a_number(site):
     ]  # fmt: skip
 
 
-def test_pages_with_symbols_load_the_script_and_others_are_left_alone(site):
-    loads = {name for name, page in site.pages.items() if "book_site_symbols.js" in page}
-    assert loads == {"index.html", "two.html"}
-    assert 'class="symbol' not in site.pages["plain.html"]
-    assert "data-tex" not in site.pages["plain.html"]
-
-
-def test_formulas_are_drawn_with_their_symbols(tmp_path):
-    conf = CONF.replace('symbols"', 'symbols", "book_site.postprocess"')
-    built = sphinx_build(tmp_path, conf, {"index.md": markdown(CELL, FRAME, TABLE)})
-    page = built.pages["index.html"]
-    assert page.count('<span class="enclosing symbol symbol-0">') == 2
-    assert "data-tex" not in page
-    assert "htmlClass" not in page  # also not in the TeX that is copied
-    assert r"y &amp;= \frac{x}{n + \epsilon}" in page
-
-
 MISTAKES = [
     ("| $n$ |", "| $m$ |", "no equation above has the symbol m", "as the equation has it"),
     ("`eps`", "`epsilon`", "no source above has the variable epsilon", "as the source has it"),
     ("`eps`", "`keepdims`", "no value of keepdims was recorded; these were: x, eps, n", "record("),
     ("`x`, `return`", "`x`", r"2 symbols and 1 variables stand in one row", "of each symbol"),
-    (FRAME, "", "no frame above the table", "below an equation"),
-    (TABLE, "```{symbols}\nwords\n```\n", "0 tables", "Write one table"),
-    (CELL, "", "no value of x was recorded; these were: none", "End a cell"),
 ]
 
 

@@ -24,11 +24,6 @@ def markdown(text: str = FRONT_MATTER, **options: Any) -> Language:
     return Markdown.of_page(text, CONFIG, **options)
 
 
-def language_of(suffix: str) -> Language:
-    """The language of pages with a suffix."""
-    return RST if suffix == ".rst" else markdown()
-
-
 def edit(spans: list[Span], index: int, output: str, words: str = "", **changed: Any) -> Edit:
     """What a build would ask for if a cell printed `output`."""
     span = spans[index]

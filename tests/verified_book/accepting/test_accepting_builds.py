@@ -1,6 +1,5 @@
 """Books that are built and accepted: what a reader of `git diff` would see."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -137,43 +136,16 @@ reStructuredText
 CELL = ".. code-cell::\n\n   {}\n"
 BLOCK = "\n.. expect-output::\n\n   {}\n"
 
-SETS = f"""\
-{FRONT_MATTER}
-# Sets
-
-```{{code-cell}}
-{{"displayed b", "displayed a"}}
-```
-
-```{{code-cell}}
-print({{"printed b", "printed a"}})
-```
-
-```{{code-cell}}
-print({{b"bytes b", b"bytes a"}}, [{{("pair", 1), ("pair", 2)}}])
-[{{("shown", 1), ("shown", 2)}}]
-```
-
-```{{code-cell}}
-class Own:
-    def __repr__(self):
-        return "Own(" + repr({{"own b", "own a"}}) + ")"
-
-Own()
-```
-"""
-
 FILES = {
     "conf.py": CONFIG,
     "index.rst": f"{RST}\n.. toctree::\n\n   "
-    + "\n   ".join(["page", "rewritten", "notebook", "link", "green", "sets\n"]),
+    + "\n   ".join(["page", "rewritten", "notebook", "link", "green\n"]),
     "part.txt": CELL.format("'part'"),
     "module.py": 'def function():\n    """Text.\n\n    .. code-cell::\n\n       3\n    """\n',
     "page.md": MARKDOWN,
     "block.txt": "```{expect-output}\nloaded\n```\n",
     "loaded.py": "'loaded'\n",
     "rewritten.md": f"{FRONT_MATTER}\n# By AUTHOR\n\n```{{code-cell}}\n4\n```\n",
-    "sets.md": SETS,
     "green.md": f"{FRONT_MATTER}\n# G\n\n```{{code-cell}}\n5\n```\n```{{expect-output}}\n5\n```\n",
     "notebook.ipynb": (
         '{"nbformat": 4, "nbformat_minor": 4, "metadata": {"kernelspec": {"name": "python3", '
@@ -310,35 +282,14 @@ time.perf_counter_ns()
 ```{{code-cell}}
 print("still")
 ```
-
-```{{toctree}}
-saved
-```
-""",
-    "saved.rst": """\
-Saved
-=====
-
-.. code-cell::
-
-   import pathlib
-   page = pathlib.Path("saved.rst")
-   _ = page.write_text(page.read_text() + "saved meanwhile")
-   1
 """,
 }
 
 
-@pytest.fixture(scope="module")
-def moving(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Build]:
-    folder = tmp_path_factory.mktemp("moving")
-    write(folder, MOVING)
-    return folder, build(folder, accept=True, twice=True)
-
-
-def test_what_moves_between_two_runs_is_masked(moving: tuple[Path, Build]):
-    folder, done = moving
-    assert (folder / "index.md").read_text() == MOVING["index.md"].replace(
+def test_what_moves_between_two_runs_is_masked(tmp_path: Path):
+    write(tmp_path, MOVING)
+    done = build(tmp_path, accept=True, twice=True)
+    assert (tmp_path / "index.md").read_text() == MOVING["index.md"].replace(
         "took long", "took ... ns"
     ).replace(
         '```{code-cell}\nprint("still")\n```\n',
@@ -348,20 +299,3 @@ def test_what_moves_between_two_runs_is_masked(moving: tuple[Path, Build]):
         "```{code-cell}\ntime.perf_counter_ns()\n```\n\n```{expect-output} varies\n...\n```\n",
     )
     assert "index.md" not in refusals(done)
-
-
-def test_what_is_saved_while_cells_run_stays(moving: tuple[Path, Build]):
-    folder, done = moving
-    saved = (folder / "saved.rst").read_text()
-    assert saved.startswith(MOVING["saved.rst"] + "saved meanwhile")
-    assert "expect-output" not in saved
-    assert refusals(done)["saved.rst"] == {
-        "it has been changed since it was read, and what was saved is kept"
-    }
-
-
-def test_of_sets_those_are_warned_of_that_ipython_has_not_sorted(accepted: Build):
-    warnings = re.findall("WARNING: .* the order of a set was accepted.*", accepted.log)
-    assert [word for word in ("displayed", "shown") if word in "".join(warnings)] == []
-    assert [any(word in line for line in warnings) for word in ("printed", "bytes")] == [True] * 2
-    assert len(warnings) == 3

@@ -91,14 +91,6 @@ def test_each_verdict_has_its_sign_a_link_and_a_name(build):
     assert [chip["href"] for chip in shown] == links
 
 
-def test_a_title_says_how_strong_a_claim_is_and_what_it_needs(build):
-    assert [chip["title"] for chip in chips(build)][:2] == [
-        "as expected in one cell.",
-        "as expected in one cell. with luck: a lot of it. Otherwise: nothing. "
-        "without rain: no rain. Otherwise: wet. with a hat: it is cold.",
-    ]
-
-
 def test_a_condition_says_what_is_needed_and_what_happens_otherwise(build):
     box = BeautifulSoup(build.pages["proofs/all.html"], "html.parser").select_one("#claim-a2")
     assert [words(str(line)) for line in box.select(".claim-conditions > p")] == [
@@ -106,11 +98,6 @@ def test_a_condition_says_what_is_needed_and_what_happens_otherwise(build):
         "Needs: no rain. Otherwise: wet. with rain: as expected in one cell",
         "with a hat: it is cold. without a hat: as expected in one cell",
     ]
-
-
-def test_a_chip_is_a_role_of_rst_too(build):
-    [chip] = chips(build, "more.html")
-    assert chip["href"] == "proofs/all.html#claim-a1"
 
 
 def test_other_builders_show_a_link_with_sign_and_number(folder, build):

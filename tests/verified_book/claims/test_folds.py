@@ -1,6 +1,5 @@
 """What of a proof is folded, and what stays in view."""
 
-import pytest
 from docutils import nodes
 from docutils.frontend import get_default_settings
 from docutils.utils import new_document
@@ -55,22 +54,3 @@ def test_all_up_to_the_last_cell_is_folded():
 def test_what_is_tagged_stays_in_view_with_the_words_before_it():
     parts = [cell("a"), text("see"), cell("b", "show"), text("then"), cell("c")]
     assert folded(*parts) == ["box", "[proof · 1 cell: a]", "see", "b", "[proof · 1 cell: then c]"]
-
-
-def test_a_derivation_is_announced():
-    derivation = nodes.container("", text("as follows"), classes=["claim-derivation"])
-    assert folded(derivation, cell("a")) == ["box", "[proof · derivation · 1 cell: as follows a]"]
-
-
-def test_without_a_cell_there_is_a_frame_and_no_fold():
-    assert folded(text("nothing")) == ["box", "after: nothing"]
-
-
-@pytest.mark.parametrize("broken", [True, False])
-def test_the_frame_has_the_class_of_its_state(broken):
-    box = nodes.container("", classes=["claim"])
-    parent = nodes.section("", box)
-    claim = Claim("A1", "book", "fails", "So.", [], "page", "page.md", 1, broken=broken)
-    fold(box, claim, [])
-    state = ["settled-broken"] if broken else []
-    assert parent.children[0]["classes"] == ["settled", "settled-fails", *state]

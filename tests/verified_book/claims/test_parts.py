@@ -1,65 +1,15 @@
 """What each verdict needs, and which part of a claim a cell serves."""
 
-import re
-
-import pytest
-
 from verified_book.claims.claim import Claim, Condition
-from verified_book.claims.parts import HOW, PARTS, part_of, wanting
+from verified_book.claims.parts import wanting
 
 STATEMENT = ("statement", "holds")
-PRINTED = ("counterexample", "as printed")
-ILLUSTRATION = ("illustration", "illustration")
 
 
 def claim(verdict: str, stated: str = "", *conditions: str) -> Claim:
     found = Claim("A1", "book", verdict, "So.", [], "page", "page.md", 1)
     found.stated, found.conditions = stated, [Condition(name, "It is.") for name in conditions]
     return found
-
-
-@pytest.mark.parametrize(
-    ("shows", "part"),
-    [
-        ("", STATEMENT),
-        ("without a bias", ("condition", "without a bias")),
-        ("as printed", PRINTED),
-        ("as the post has it", ("counterexample", "as the post has it")),
-        ("instead", ("instead", "instead")),
-        ("illustration", ILLUSTRATION),
-        ("as", None),
-        ("illustrations", None),
-    ],
-)
-def test_the_words_of_a_cell_name_a_part(shows, part):
-    assert part_of(shows) == part
-
-
-@pytest.mark.parametrize(
-    ("found", "shown"),
-    [
-        (claim("holds"), [STATEMENT]),
-        (claim("fails", "Not so."), [PRINTED]),
-        (claim("holds-if", "", "with a bias"), [STATEMENT, ("condition", "without a bias")]),
-    ],
-)
-def test_a_claim_that_has_what_it_needs(found, shown):
-    assert wanting(found, shown) == []
-
-
-def test_what_a_claim_lacks_is_said_with_a_remedy():
-    assert wanting(claim("holds"), [ILLUSTRATION]) == [
-        (
-            "claim A1 has no evidence for its statement",
-            f"Let a cell of it show the statement. {HOW}",
-        )
-    ]
-    assert wanting(claim("holds-if"), [STATEMENT]) == [
-        (
-            "claim A1 holds if something is so, and does not name it",
-            "Add a field for each condition, `:with NAME: ...` or `:without NAME: ...`.",
-        )
-    ]
 
 
 def test_all_that_a_claim_lacks_is_said_in_order():
@@ -73,10 +23,3 @@ def test_all_that_a_claim_lacks_is_said_in_order():
         "claim A1 has no condition for the cell that shows 'with c'",
         "claim A1 has no condition for the cell that shows 'with d'",
     ]
-
-
-def test_the_advice_names_every_way_to_say_what_a_cell_shows():
-    words = re.findall(r"`(.*?)`", HOW)
-    assert words == ["without NAME", "with NAME", "as printed", "instead", "illustration"]
-    assert HOW.startswith("A cell may have the option :shows: with `")
-    assert {part_of(word)[0] for word in words} == {*PARTS} - {"statement"}

@@ -1,31 +1,11 @@
 """Which folder is a book, and where its builds lie."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.verified_book.commands.conftest import write
-from verified_book.commands.books import Book, book_at, book_of, scratch
-
-
-@pytest.mark.parametrize(
-    ("files", "kind"),
-    [
-        (["_config.yml", "_toc.yml"], "Jupyter Book"),
-        (["_toc.yml", "conf.py"], "Sphinx"),
-        (["conf.py"], "Sphinx"),
-        (["_config.yml"], None),  # as a site of Jekyll has it
-    ],
-)
-def test_a_book_is_known_by_its_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], kind: str | None
-):
-    monkeypatch.setitem(sys.modules, "jupyter_book.config", sys)  # whether or not it is there
-    write(tmp_path, dict.fromkeys(files, ""))
-    found = book_at(tmp_path)
-    assert (found and found.kind) == kind
-    assert found is None or found.folder == tmp_path
+from verified_book.commands.books import Book, book_of
 
 
 def test_the_nearest_book_of_the_repository_is_that_of_a_page(tmp_path: Path):
@@ -42,7 +22,6 @@ def test_the_nearest_book_of_the_repository_is_that_of_a_page(tmp_path: Path):
     ("folder", "files", "builds"),
     [
         ("docs", {"docs/conf.py": "exclude_patterns = ['_build']"}, "docs/_build"),
-        ("docs/source", {"docs/source/conf.py": "", "docs/build/x": ""}, "docs/build"),
         ("docs/source", {"docs/source/conf.py": "'_build'"}, "docs/source/_build"),
         ("docs", {"docs/conf.py": ""}, None),
     ],
@@ -58,11 +37,3 @@ def test_builds_lie_where_the_book_has_them_and_else_apart(
         assert found != Book(tmp_path / "another", "page", "page.md").builds()
     else:
         assert found == tmp_path / builds
-
-
-def test_a_folder_for_a_run_lies_beside_the_builds_and_may_be_there(tmp_path: Path):
-    write(tmp_path, {"conf.py": "'_build'"})
-    for _ in range(2):
-        with scratch(Book(tmp_path, "Sphinx")) as folder:
-            assert folder == tmp_path / "_build/verified_book"
-        assert list(folder.iterdir()) == []

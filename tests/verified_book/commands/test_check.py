@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from tests.verified_book.commands.conftest import DIFFERENCE, GREEN, RED, Command, write
 from tests.verified_book.hostile import DAMAGES
-from verified_book.commands import books
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("commands")]
 
@@ -63,14 +61,6 @@ def test_a_folder_of_builds_takes_nothing_from_those_of_the_book(command: Comman
         assert len(list((tmp_path / folder).glob("verified-book-*/executed/*"))) == 1
 
 
-def test_pages_of_a_sphinx_project_that_runs_none(command: Command, tmp_path: Path):
-    write(tmp_path, SPHINX)
-    said = command("check", "docs")
-    assert said.status == 1
-    assert said.out.startswith("docs/red.md:11: ERROR: the output differs from the expected one\n")
-    assert said.out.endswith("2 pages, 1 output checked, 0 not checked, 1 failure\n")
-
-
 def test_pages_in_no_book_run_by_themselves(command: Command, tmp_path: Path):
     write(tmp_path, {"notes/red.md": RED, "notes/green.rst": GREEN, "notes/other.md": RED})
     said = command("check", "notes/red.md", "notes/green.rst")
@@ -79,16 +69,6 @@ def test_pages_in_no_book_run_by_themselves(command: Command, tmp_path: Path):
     ]
     assert said.out.endswith("2 pages, 2 outputs checked, 0 not checked, 1 failure\n")
     assert len(list((tmp_path / "notes").iterdir())) == 3
-
-
-def test_what_is_right_exits_with_0_and_says_what_was_not_checked(command: Command, tmp_path: Path):
-    bold = "\n.. code-cell::\n\n   from IPython.display import HTML\n   HTML('<b>bold</b>')\n"
-    write(tmp_path, {"page.rst": GREEN + bold})
-    said = command("check", "page.rst")
-    assert (said.status, said.out) == (
-        0,
-        "not checked: 1 html (page.rst 12)\n1 page, 1 output checked, 1 not checked, no failure\n",
-    )
 
 
 def test_references_to_pages_that_are_not_read_are_no_failures(command: Command, tmp_path: Path):
@@ -124,14 +104,6 @@ def test_a_broken_front_matter_is_one_failure(command: Command, tmp_path: Path):
     assert said.out.count("ERROR") == said.out.count("no cell of the page was checked") == 2
 
 
-def test_warnings_of_sphinx_are_shown_with_paths_from_here(command: Command, tmp_path: Path):
-    write(tmp_path, SPHINX | {"docs/green.md": "# Green\n\n```{nonesuch}\n```\n"})
-    said = command("check", "docs/green.md")
-    # MyST-Parser 4 with Sphinx 7 names it green.md.rst.
-    assert re.match(r"docs/green.md\S*:3: WARNING: Unknown directive type: 'nonesuch'", said.err)
-    assert said.status == 0
-
-
 def test_results_for_programs_of_a_check_that_never_accepts(
     command: Command, tmp_path: Path, monkeypatch
 ):
@@ -149,22 +121,13 @@ def test_results_for_programs_of_a_check_that_never_accepts(
     assert (failure["expected"], failure["executed"]) == ("41", "42")
 
 
-def test_where_nothing_can_be_written_the_run_leaves_nothing(command: Command, tmp_path: Path):
-    write(tmp_path, SPHINX)
-    (tmp_path / "docs/_build").write_text("a file where the folder would be")
-    assert command("check", "docs/index.rst").status == 0
-    assert (tmp_path / "docs/_build").is_file()
-
-
 WRONG_CALLS = {
-    "nowhere.md": "nowhere.md: there is no such page or folder",
     "empty": "empty: this folder is in no book; name its pages, or a book",
     "docs/conf.py": "docs/conf.py: this is no page: its name ends in none of .ipynb, .md, .rst",
     "docs/old/red.md": "docs/old/red.md: this is no page of the book in docs: "
     "its configuration excludes it",
     "book/loose.md": "book/loose.md: this is no page of the book in book: "
     "its _toc.yml does not list it",
-    "notes.txt": "notes.txt: this is no page: its name ends in none of .ipynb, .md, .rst",
 }
 
 
@@ -177,36 +140,6 @@ def test_a_wrong_call_is_told_in_a_sentence(command: Command, tmp_path: Path, na
     assert said.err == f"verified_book: {WRONG_CALLS[name]}\n"
     found = json.loads((tmp_path / "found.json").read_text())
     assert found == {"error": WRONG_CALLS[name], "foreign": "this is no page" in WRONG_CALLS[name]}
-
-
-BROKEN_BOOKS = {
-    "no YAML": (
-        {"book/_config.yml": "title: ["},
-        r"book/_config.yml: this is no YAML: while parsing a flow node",
-    ),
-    "no table of contents": (
-        {"book/_toc.yml": "format: jb-book\n"},
-        "the book in book: Extension error: [etoc] 'root' key not found",
-    ),
-    "a conf.py that raises": (
-        {"book/_toc.yml": "", "book/conf.py": "1 / 0"},
-        "the book in book: Configuration error: There is a programmable error in your "
-        "configuration file: ZeroDivisionError: division by zero\n",
-    ),
-}
-
-
-@needs_jupyter_book
-@pytest.mark.parametrize("name", BROKEN_BOOKS)
-def test_a_book_that_cannot_be_configured(command: Command, tmp_path: Path, name: str):
-    files, message = BROKEN_BOOKS[name]
-    write(tmp_path, JUPYTER_BOOK | files)
-    if "book/conf.py" in files:
-        (tmp_path / "book/_toc.yml").unlink()
-    said = command("check", "book")
-    assert (said.status, said.out) == (2, "")
-    assert said.err.startswith(f"verified_book: {message}")
-    assert said.err.count("\n") == 1
 
 
 def test_a_jupyter_book_where_that_is_not_installed(command: Command, tmp_path: Path, monkeypatch):
@@ -224,6 +157,28 @@ def test_a_jupyter_book_where_that_is_not_installed(command: Command, tmp_path: 
     assert command("check", "book/index.md").status == 0
 
 
+def test_a_page_that_is_no_file_is_told_at_once(command: Command, tmp_path: Path):
+    write(tmp_path, {"docs/conf.py": "", "docs/index.md": RED, "alone/red.md": RED})
+    os.mkfifo(tmp_path / "docs/page.md")
+    os.mkfifo(tmp_path / "alone/page.md")
+    for name in ("docs", "docs/page.md", "alone/page.md"):
+        said = command("check", name)
+        assert said.status == 2, name
+        assert "Remedy: put a page in its place, or exclude it in the configuration" in said.err
+        assert said.err.count("\n") == 1
+    assert command("check", "docs/index.md").status == 1
+
+
+def test_what_is_right_exits_with_0_and_says_what_was_not_checked(command: Command, tmp_path: Path):
+    bold = "\n.. code-cell::\n\n   from IPython.display import HTML\n   HTML('<b>bold</b>')\n"
+    write(tmp_path, {"page.rst": GREEN + bold})
+    said = command("check", "page.rst")
+    assert (said.status, said.out) == (
+        0,
+        "not checked: 1 html (page.rst 12)\n1 page, 1 output checked, 1 not checked, no failure\n",
+    )
+
+
 def test_the_command_line_itself(tmp_path: Path):
     write(tmp_path, {"page.md": "# No cells\n"})
     run = subprocess.run(
@@ -239,6 +194,15 @@ def test_the_command_line_itself(tmp_path: Path):
     )
 
 
+def test_a_damaged_conf_py_is_told_in_a_sentence(command: Command, tmp_path: Path):
+    write(tmp_path, {"docs/conf.py": "project = '1'\n", "docs/index.rst": GREEN})
+    DAMAGES["binary"](tmp_path / "docs/conf.py")
+    said = command("check", "docs/index.rst")
+    assert said.status == 2
+    assert "Configuration error" in said.err
+    assert "Traceback" not in said.err
+
+
 def test_a_character_that_ends_lines_for_some_tools_only(command: Command, tmp_path: Path):
     prose = "# Prose\n\nno\u2028cell\n"
     write(tmp_path, {"docs/conf.py": 'extensions = ["verified_book"]', "docs/index.md": prose})
@@ -250,53 +214,3 @@ def test_a_character_that_ends_lines_for_some_tools_only(command: Command, tmp_p
         f"docs/red.md:{line}: ERROR: the page has a character U+000C (a control character)",
     ]
     assert "Take it out, or write it as an escape" in said.out
-
-
-def test_blocks_of_a_page_that_is_not_run_are_warned_of(command: Command, tmp_path: Path):
-    conf = 'extensions = ["verified_book"]\nnb_execution_excludepatterns = ["red*"]\n'
-    write(tmp_path, {"docs/conf.py": conf, "docs/red.md": RED})
-    said = command("check", "docs/red.md")
-    assert said.status == 0
-    assert "1 expected block(s) not checked, since the page is not executed" in said.err
-
-
-def test_a_page_that_is_no_file_is_told_at_once(command: Command, tmp_path: Path):
-    write(tmp_path, {"docs/conf.py": "", "docs/index.md": RED, "alone/red.md": RED})
-    os.mkfifo(tmp_path / "docs/page.md")
-    os.mkfifo(tmp_path / "alone/page.md")
-    for name in ("docs", "docs/page.md", "alone/page.md"):
-        said = command("check", name)
-        assert said.status == 2, name
-        assert "Remedy: put a page in its place, or exclude it in the configuration" in said.err
-        assert said.err.count("\n") == 1
-    assert command("check", "docs/index.md").status == 1
-
-
-@needs_jupyter_book
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("a folder", "_config.yml"),
-        ("a pipe", "_toc.yml"),
-        ("a gigabyte of zeros", "_config.yml"),
-        ("nothing", "_toc.yml"),
-        ("binary", "_config.yml"),
-        ("a list of others", "_toc.yml"),
-    ],
-)
-def test_a_damaged_configuration_is_told_in_a_sentence(tmp_path: Path, kind: str, name: str):
-    write(tmp_path, {"_config.yml": "title: A book\n", "_toc.yml": "root: index\n"})
-    DAMAGES[kind](tmp_path / name)
-    with pytest.raises(books.CommandError) as caught:
-        books._configuration_of_jupyter_book(tmp_path)
-    assert name in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_damaged_conf_py_is_told_in_a_sentence(command: Command, tmp_path: Path):
-    write(tmp_path, {"docs/conf.py": "project = '1'\n", "docs/index.rst": GREEN})
-    DAMAGES["binary"](tmp_path / "docs/conf.py")
-    said = command("check", "docs/index.rst")
-    assert said.status == 2
-    assert "Configuration error" in said.err
-    assert "Traceback" not in said.err

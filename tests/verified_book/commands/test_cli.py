@@ -1,27 +1,16 @@
 """The command line teaches, and what it prints suits where it prints it."""
 
 import io
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.verified_book.commands.conftest import Command, Screen, write
-from verified_book import __version__, settings
+from verified_book import settings
 from verified_book.commands import running
 from verified_book.commands.terminal import Terminal
-from verified_book.records import Failure
 
-ADDED = Failure("page.md", 3, "differs\n-1\n+2", "Mend it.", expected="1", executed="2")
-RAISED = Failure("page.md", 3, "raised\n-1\n+2", "Mend it.")
 EMPTY = "it is empty; name a file or a folder, `.` for this one"
-
-
-@pytest.fixture
-def terminal(monkeypatch) -> Terminal:
-    for name in ("FORCE_COLOR", "NO_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
-    return Terminal(Screen(), Screen())
 
 
 def test_help_shows_a_page_and_what_to_do_with_it(command: Command):
@@ -36,11 +25,9 @@ def test_help_shows_a_page_and_what_to_do_with_it(command: Command):
     ("arguments", "message"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["build"], "invalid choice: 'build'"),
         (["check", "-j", "0", "x.md"], "it is no number from 1 to 1024"),
         (["accept", "--json", "x", "x.md"], "unrecognized arguments: --json"),
         (["check", ""], EMPTY),
-        (["check", "--json", "", "page.md"], EMPTY),
     ],
     ids=lambda given: given if isinstance(given, str) else " ".join(given),
 )
@@ -48,46 +35,6 @@ def test_a_wrong_call_exits_with_2(command: Command, arguments: list[str], messa
     said = command(*arguments)
     assert said.status == 2
     assert message in said.err
-
-
-def test_the_version(command: Command):
-    assert command("--version").out == f"verified_book {__version__}\n"
-
-
-@pytest.mark.parametrize(
-    ("command_name", "number"),
-    [("check", "-1"), ("accept", "1.5"), ("check", ""), ("accept", "1025"), ("check", "\u0663")],
-)
-def test_a_number_that_none_can_be_is_refused(command: Command, command_name: str, number: str):
-    said = command(command_name, "page.md", f"--jobs={number}")
-    assert said.status == 2
-    assert "it is no number from 1 to 1024" in said.err
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [("check", "x" * 5000), ("accept", "a\nb"), ("accept", "-"), ("check", "\0")],
-    ids=["long", "two lines", "-", "NUL"],
-)
-def test_a_name_of_nothing_is_refused(command: Command, monkeypatch, words: str, name: str):
-    said = command(words, name)
-    assert said.status == 2
-    assert re.search("there is no such|File name too long", said.err)
-    assert "Traceback" not in said.err
-
-
-def test_results_that_cannot_be_written(command: Command, tmp_path: Path, monkeypatch):
-    write(tmp_path, {"page.md": "# No cells\n"})
-    monkeypatch.setattr(running, "run", lambda *options: running.Outcome())
-    for page in ("page.md", "none.md"):
-        said = command("check", page, "--json", str(tmp_path))
-        assert said.status == 2
-        assert "Traceback" not in said.err
-    said = command("check", "page.md", "--json", str(tmp_path))
-    assert said.err == (
-        f"verified_book: {tmp_path}: the results cannot be written there: Is a directory; "
-        "name another file\n"
-    )
 
 
 def test_every_option_is_listed(command: Command):
@@ -98,23 +45,12 @@ def test_every_option_is_listed(command: Command):
         assert f"{setting.name} = {setting.default!r}\n    {setting.purpose[:40]}" in listed
 
 
-def test_a_failure_in_colors(terminal: Terminal):
-    terminal.failure(ADDED)
-    assert terminal._out.getvalue() == (
-        "\x1b[31;1mpage.md:3: ERROR: differs\x1b[0m\n"
-        "\x1b[31m-1\x1b[0m\n\x1b[32m+2\x1b[0m\n\x1b[2m  Remedy: Mend it.\x1b[0m\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("variables", "screen", "colored"),
     [
         ({}, Screen, True),
-        ({}, io.StringIO, False),
-        ({"TERM": "dumb"}, Screen, False),
         ({"NO_COLOR": "1"}, Screen, False),
         ({"FORCE_COLOR": "1"}, io.StringIO, True),
-        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, Screen, False),
     ],
 )
 def test_where_there_are_colors(monkeypatch, variables, screen, colored):
@@ -125,12 +61,6 @@ def test_where_there_are_colors(monkeypatch, variables, screen, colored):
     out = screen()
     Terminal(out, io.StringIO()).print("text", "red")
     assert out.getvalue() == ("\x1b[31mtext\x1b[0m\n" if colored else "text\n")
-
-
-def test_a_terminal_shows_which_page_runs(terminal: Terminal):
-    terminal.progress("a.md")
-    terminal.warn("careful")
-    assert terminal._err.getvalue() == "\x1b[2mrunning a.md\x1b[0m\n\x1b[33mcareful\x1b[0m\n"
 
 
 def test_a_run_is_told_all_that_was_asked_for(command: Command, tmp_path: Path, monkeypatch):

@@ -50,8 +50,6 @@ def noted(book: Path, code: str, before: str = "") -> list[list[object]]:
 
 CASES = {
     "open('a.csv').read(); open(b'a.csv', 'rb'); open(os.path.abspath('a.csv'))": [("r", "a.csv")],
-    "os.chdir('sub'); open('c.txt'); open('../a.csv')": [("r", "sub/c.txt"), ("r", "a.csv")],
-    "os.close(os.open('a.csv', os.O_RDONLY))": [("r", "a.csv")],
     "open('new.txt', 'w').close(); open('new.txt')": [("w", "new.txt"), ("r", "new.txt")],
     "open('a.csv', 'r+'); open('b.txt', 'a'); open('d.txt', 'w+')": [
         ("rw", "a.csv"),
@@ -67,47 +65,20 @@ CASES = {
         ("w", "d.txt"),
     ],
     "import helper, part": [("r", "helper.py"), ("r", "part/__init__.py")],
-    "import numpy; numpy.fromfile('a.csv')": [("r", "a.csv")],
     "open(os.path.realpath('../../link') + '/a.csv'); open('../../link/b.txt')": [
         ("r", "a.csv"),
         ("r", "b.txt"),
     ],
-    "open('to_outside.txt'); open('../to_book.txt')": [("r", "to_outside.txt"), ("r", "b.txt")],
     "open('_build/x.txt'); open('../outside.txt'); import json.tool": [],
-    "open('.hidden/x.txt'); open('.dot')": [("r", ".hidden/x.txt"), ("r", ".dot")],
     "open('lib/site-packages/x.py'); open('a/dist-packages/x.csv')": [
         ("r", "lib/site-packages/x.py"),
         ("r", "a/dist-packages/x.csv"),
     ],
     "open('__pycache__/x.nbi'); open('__pycache__/x.nbc.tmp.1f', 'w')": [],
-    "open('__pycache__/x.txt'); open('__pycache__/pyc', 'w')": [
-        ("r", "__pycache__/x.txt"),
-        ("w", "__pycache__/pyc"),
-    ],
-    "try: open('gone.txt')\nexcept OSError: pass": [("r", "gone.txt")],
-    "open(0, closefd=False); os.listdir(os.open('.', os.O_RDONLY))": [],
     "os.listdir(); os.listdir('.'); os.scandir(os.path.abspath('.'))": [("r", "./")],
-    "os.listdir('sub'); os.scandir(b'sub/.'); open('sub/c.txt')": [
-        ("r", "sub/"),
-        ("r", "sub/c.txt"),
-    ],
-    "import glob; glob.glob('s*/*.txt')": [("r", "./"), ("r", "sub/")],
-    "import glob; glob.glob('part/**', recursive=True)": [("r", "part/")],
-    "from pathlib import Path; [*Path('sub').iterdir()]; [*Path('part').glob('*')]": [
-        ("r", "sub/"),
-        ("r", "part/"),
-    ],
     "os.listdir('_build'); os.listdir('..'); os.listdir('/'); os.listdir(os.sep * 2)": [],
-    "os.listdir('__pycache__'); os.listdir(os.path.dirname(os.__file__))": [],
-    "os.listdir('../../link'); os.listdir('../../link/sub')": [("r", "./"), ("r", "sub/")],
-    "os.mkdir('new'); os.listdir('new'); os.rmdir('new'); os.mkdir('sub/__pycache__')": [
-        ("w", "new"),
-        ("r", "new/"),
-    ],
-    "try: os.listdir('gone')\nexcept OSError: pass": [("r", "gone/")],
     "import importlib.metadata as m; [*m.distributions()]; import pkgutil, helper\n"
     "[*pkgutil.iter_modules()]": [("r", "helper.py")],
-    "sys.audit('open', object(), 'r', 0); sys.audit('open'); open('b.txt')": [("r", "b.txt")],
 }
 if hasattr(os, "fork"):
     CASES["if os.fork() == 0: open('a.csv')\nelse: os.wait()"] = [("r", "a.csv")]
@@ -125,12 +96,6 @@ def test_a_module_is_noted_from_its_compiled_form_too(book: Path):
     assert list(book.glob("__pycache__/helper.*.pyc"))
 
 
-def test_time_and_size_are_those_of_the_first_time(book: Path):
-    status = os.stat(book / "a.csv")
-    (line,) = noted(book, "open('a.csv').read()")
-    assert line == ["r", "a.csv", [status.st_mtime_ns, 0]]
-
-
 def test_of_a_folder_the_names_are_noted(book: Path):
     (book / "sub/__pycache__").mkdir()
     for name in (".jupyter_cache", "x.pyc", ".hidden"):
@@ -143,8 +108,6 @@ def test_of_a_folder_the_names_are_noted(book: Path):
     ("before", "name"),
     [
         ("import sys; sys.prefix = {!r}", ".venv"),
-        ("import sys; sys.base_prefix = {!r}", "to_venv"),
-        ("import site; site.getusersitepackages = lambda: {!r}", "venv"),
         ("import site; site.getsitepackages = lambda: ['/elsewhere', {!r}]", "lib/site-packages"),
     ],
 )
@@ -154,8 +117,3 @@ def test_a_book_that_holds_its_environment(book: Path, before: str, name: str):
         (book / folder).mkdir()
     (book / name / "data.txt").touch()
     assert noted(book, f"open('{name}/data.txt')", before.format(str(book / name))) == []
-
-
-def test_the_text_runs_without_this_package():
-    code = Path(audit_hook.__file__).read_text(encoding="utf-8")
-    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)

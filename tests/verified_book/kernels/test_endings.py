@@ -35,27 +35,11 @@ def book(tmp_path: Path) -> Book:
     return book
 
 
-@pytest.fixture
-def parallel(book: Book) -> Book:
+def test_the_main_process_of_parallel_readers_is_killed(book: Book):
     for number in range(6):
         book.page(f"page{number}", BUSY)
-    return book
-
-
-def test_the_main_process_of_parallel_readers_is_killed(parallel: Book):
-    build, found = begun(parallel, "-j", "2")
+    build, found = begun(book, "-j", "2")
     os.kill(build.pid, signal.SIGKILL)
-    nothing_is_left(found)
-
-
-def test_a_parallel_reader_is_killed(parallel: Book):
-    build, found = begun(parallel, "-j", "2")
-    readers = [pid for pid, line in found.items() if "multiprocessing" in line]
-    os.kill(readers[0], signal.SIGKILL)
-    assert build.status == 2
-    assert "Parallel build error" in build.log
-    died = r"the process that read (index|page\d).* has died \(killed by SIGKILL\); build again"
-    assert re.search(died, build.log)
     nothing_is_left(found)
 
 
@@ -67,10 +51,8 @@ def test_ctrl_c(book: Book):
     nothing_is_left(found)
 
 
-@pytest.mark.parametrize("mode", ["cache", "inline"])
-def test_a_dead_kernel_and_a_time_limit_end_their_pages_only(tmp_path: Path, mode: str):
-    config = {"nb_execution_mode": mode}
-    book = Book(tmp_path / "book", config)
+def test_a_dead_kernel_and_a_time_limit_end_their_pages_only(tmp_path: Path):
+    book = Book(tmp_path / "book", {"nb_execution_mode": "inline"})
     pid = tmp_path / "pid"
     died = f"import os\nopen({str(pid)!r}, 'w').write(str(subprocess.Popen(['sleep', '600']).pid))"
     book.page("a_dead", "import subprocess\n1 + 1", f"{died}\nos._exit(1)", "'later'")

@@ -1,6 +1,5 @@
 """A page runs again when a file has changed that it has read, and else it does not."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from docutils.core import publish_doctree
 
 from tests.verified_book.kernels.builds import Book, app_for
 from verified_book.kernels import files
-from verified_book.kernels.files import PageFiles, digest, matches, pattern_from
+from verified_book.kernels.files import matches
 
 pytestmark = pytest.mark.xdist_group("files")
 
@@ -94,15 +93,6 @@ def test_a_page_runs_again_when_a_folder_that_it_lists_holds_something_else(tmp_
     assert book.build("-W").ran == {"index"}
 
 
-def test_a_folder_that_others_change_while_the_page_runs(tmp_path: Path):
-    book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
-    others = "import os, subprocess\nos.listdir()\nsubprocess.run('echo x > new.txt', shell=True)"
-    book.page("index", others)
-    assert book.build().warnings == ["./ changed while the book was built; build it again"]
-    assert book.build("-W").status == 0  # it is there now
-    assert book.build().ran == set()
-
-
 def test_files_that_change_while_the_book_is_built(tmp_path: Path):
     book = Book(tmp_path / "book", {"nb_execution_mode": "cache"})
     others = "import subprocess\nsubprocess.run('echo x >> others.txt', shell=True)"
@@ -119,61 +109,6 @@ def test_files_that_change_while_the_book_is_built(tmp_path: Path):
     assert book.build().ran == {"index"}
 
 
-def test_what_is_said_of_data_can_be_suppressed_and_has_a_place(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-):
-    app = app_for(tmp_path, "page")
-    (tmp_path / "here.txt").touch()
-    app.config.verified_book_data = ["none/*", "here.txt"]
-    files.check_configuration(app, app.config)
-    assert files.declared(app, {"verified_book": {"data": ["gone.txt", 1]}}) == [
-        "none/*",
-        "here.txt",
-    ]
-    known = PageFiles("", ["none/*", "gone.txt", "here.txt"], ["here.txt"], {"here.txt": "old"})
-    files.pages(app.env)["page"] = known
-    files.check_page(app, None)
-    files.warn_of_changes(app, app.env)
-    assert [(record.getMessage(), record.location) for record in caplog.records] == [
-        ("verified_book_data: no file matches 'none/*' from the book's folder", None),
-        ("verified_book in the front matter is written as {data: [file, ...]}", "page"),
-        ("no data file matches 'gone.txt' from the book's folder", "page"),
-        ("here.txt changed while the book was built; build it again", "page"),
-    ]
-    assert {(record.type, record.subtype) for record in caplog.records} == {
-        ("verified_book", "data")
-    }
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {},
-        {"verified_book": "all"},
-        {"verified_book": {"data": []}},
-    ],
-)
-def test_front_matter_that_declares_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, metadata: dict[str, object]
-):
-    assert files.declared(app_for(tmp_path, "page"), metadata) == []
-    assert caplog.messages == []
-
-
-@pytest.mark.parametrize(
-    ("folder", "pattern", "expected"),
-    [
-        ("", "a.csv", "a.csv"),
-        ("sub", "a.csv", "sub/a.csv"),
-        ("sub", "/a.csv", "a.csv"),
-        ("sub/sub", "../../../data/**", "../data/**"),
-        ("sub", ".", "sub"),
-    ],
-)
-def test_patterns(folder: str, pattern: str, expected: str):
-    assert pattern_from(folder, pattern) == expected
-
-
 def test_matches(tmp_path: Path):
     for name in ("book/a.csv", "book/sub/b.csv", "book/sub/deep/c.csv", "data/d.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -184,46 +119,6 @@ def test_matches(tmp_path: Path):
     assert sorted(matches(book, "sub")) == ["sub/b.csv", "sub/deep/c.csv"]
     assert sorted(set(matches(book, "**/*.csv"))) == ["a.csv", "sub/b.csv", "sub/deep/c.csv"]
     assert matches(book, "*.txt") == []
-    for name in (".of_all", "sub/.own", "sub/.deep/e.csv"):
-        (book / name).parent.mkdir(exist_ok=True)
-        (book / name).touch()
-    inside = ["sub/.deep/e.csv", "sub/.own", "sub/b.csv", "sub/deep/c.csv"]
-    assert sorted(matches(book, "sub")) == inside
-    assert matches(book, "*") == ["a.csv", *matches(book, "sub")]
-    assert matches(book, ".*") == [".of_all"]
-
-
-def test_digests(tmp_path: Path):
-    path = tmp_path / "a"
-    assert digest(path) == "missing"
-    path.write_text("a")
-    first = digest(path)
-    path.write_text("b")
-    os.mkfifo(tmp_path / "pipe")
-    others = [digest(tmp_path / name) for name in ("", "c", "pipe")]
-    assert len({first, digest(path), *others}) == 5
-    path.write_text("a")
-    assert digest(path) == first
-    assert digest(path / "below") == "missing"
-
-
-def test_what_has_changed(tmp_path: Path):
-    for name in ("a", "b", "c1"):
-        (tmp_path / name).write_text(name)
-    known = PageFiles("", [], ["a", "b", "gone"], {}).with_patterns(tmp_path, ["c*"])
-    assert known.changed(tmp_path) == []
-    (tmp_path / "a").write_text("new")
-    (tmp_path / "b").unlink()
-    (tmp_path / "gone").touch()
-    (tmp_path / "c2").touch()
-    (tmp_path / "d").touch()
-    assert known.changed(tmp_path) == ["a", "b", "c2", "gone"]
-    listing = PageFiles("", [], ["sub/", "./"], {}).with_patterns(tmp_path, [])
-    assert listing.digests["sub/"] == "missing"
-    (tmp_path / "sub").mkdir()
-    assert listing.changed(tmp_path) == ["./", "sub/"]
-    known.digests["a"] = files.CHANGED
-    assert "a" in known.changed(tmp_path)
 
 
 def test_a_page_in_restructuredtext_declares_in_its_docinfo(tmp_path: Path):

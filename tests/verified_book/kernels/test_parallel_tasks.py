@@ -2,17 +2,13 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
 from sphinx.errors import SphinxError
 
 from tests.verified_book.forks import CONTEXT
-from tests.verified_book.kernels.builds import lives, wait_until
 from verified_book.kernels import parallel_tasks
 
 pytestmark = pytest.mark.xdist_group("kernels")
@@ -52,7 +48,6 @@ def lose_one(pipe: Connection) -> None:
         [
             outcome(lambda: 1, lambda: 2, lambda: 3),
             outcome(lambda: 1, lambda: os.kill(os.getpid(), signal.SIGKILL)),
-            outcome(lambda: os._exit(3), lambda: 2, lambda: 3, lambda: 4),
             outcome(fails, lambda: 2, lambda: 3, lambda: 4),
         ]
     )
@@ -60,47 +55,19 @@ def lose_one(pipe: Connection) -> None:
 
 def test_a_reader_that_dies_or_fails_ends_the_build_with_a_sentence():
     found, status = in_a_process(lose_one)
-    died = (
-        "the process that read a, b has died ({}); build again, with fewer jobs if memory is short"
-    )
     assert found == [
         "all is well",
-        died.format("killed by SIGKILL"),
-        died.format("exit status 3"),
+        "the process that read a, b has died (killed by SIGKILL); build again, with fewer jobs if "
+        "memory is short",
         "ValueError: mine",
     ]
     assert status == 0
 
 
-def wait_for_ever(parent: int, platform: str, holds: Connection) -> None:
-    parallel_tasks.sys = type("sys", (), {"platform": platform})
-    parallel_tasks.end_with(parent)
-    holds.send(os.getpid())
-    time.sleep(600)
-
-
-def leave(pipe: Connection) -> None:
-    context = get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-    for platform in ("linux", "one that kills no children"):
-        context.Process(target=wait_for_ever, args=(os.getpid(), platform, theirs)).start()
-    pipe.send([ours.recv() for _ in range(2)])
-    os._exit(7)
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="looks into /proc")
-def test_readers_end_on_any_platform():
-    pids, status = in_a_process(leave)
-    assert status == 7
-    assert len(pids) == 2
-    wait_until(lambda: not any(map(lives, pids)), 60)
-
-
-@pytest.mark.parametrize(("pages", "readers"), [(1, 2), (2, 2), (91, 1), (91, 2), (91, 8)])
-def test_chunks_have_every_page_once_and_end_in_single_ones(pages, readers):
-    names = [f"page{i}" for i in range(pages)]
-    chunks = parallel_tasks.shrinking_chunks(names, readers)
+def test_chunks_have_every_page_once_and_end_in_single_ones():
+    names = [f"page{i}" for i in range(91)]
+    chunks = parallel_tasks.shrinking_chunks(names, 8)
     assert [name for chunk in chunks for name in chunk] == names
     sizes = [len(chunk) for chunk in chunks]
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-readers:] == [1] * min(pages, readers)
+    assert sizes[-8:] == [1] * 8

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from jupyter_client.kernelspec import KernelSpec
 
 from tests.verified_book.kernels.builds import Book, begun, lives, wait_until
 from verified_book.kernels.preloaded import (
-    ForkedProcess,
-    ForkServer,
     can_fork,
 )
 
@@ -105,16 +102,6 @@ def test_without_an_import_the_kernels_start_as_ever(
     assert (book.output("index"), book.output("other")) == ("2", "3")
 
 
-def test_the_importing_process_is_killed(tmp_path: Path):
-    book = book_with(tmp_path, "random")
-    book.page("a", "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n1 + 1")
-    book.page("index", "2 + 1")
-    build = book.build()
-    assert build.status == 0
-    assert (book.output("a"), book.output("index")) == ("2", "3")
-    assert "ConnectionRefusedError" in build.warnings[0]
-
-
 def test_nothing_is_left_of_a_build_that_is_killed(tmp_path: Path):
     book = book_with(tmp_path, "random")
     book.page("index", "import os\nopen('started', 'w').close()\nos.system('sleep 600')")
@@ -127,20 +114,6 @@ def test_nothing_is_left_of_a_build_that_is_killed(tmp_path: Path):
     wait_until(lambda: not any(Path(folder).exists() for folder in folders))
 
 
-def test_a_forked_process():
-    with subprocess.Popen(["sleep", "600"]) as child:
-        process = ForkedProcess(child.pid)
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        assert process.wait() == 1
-        assert process.wait() == 1  # there is nothing left to wait for
-        assert process.poll() == 1
-        process.send_signal(signal.SIGKILL)  # has nobody to end
-    assert child.returncode == -signal.SIGTERM
-    assert ForkedProcess(child.pid).poll() == 1
-    assert ForkedProcess(child.pid).wait() == 1
-
-
 OURS = f"python{sys.version_info.major}.{sys.version_info.minor}"
 OTHERS = f"python{sys.version_info.major}.{sys.version_info.minor + 1}"
 
@@ -148,21 +121,10 @@ OTHERS = f"python{sys.version_info.major}.{sys.version_info.minor + 1}"
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("python", True),
         (OURS, True),
-        (sys.executable, True),
         (OTHERS, False),
         ("/elsewhere/bin/python", False),
     ],
 )
 def test_kernels_of_another_python_are_not_forked(command: str, expected: bool):
     assert can_fork(KernelSpec(argv=[command, "-m", "ipykernel_launcher"])) is expected
-
-
-def test_the_importing_process_has_no_terminal_and_ends_with_the_build(tmp_path: Path):
-    server = ForkServer([], tmp_path / "forks", dict(os.environ))
-    pid = server._process.pid
-    assert os.getsid(pid) == pid
-    server.close()
-    assert server._process.returncode == 0
-    server.close()

@@ -20,8 +20,6 @@ GROUP = """\
     +------------------------------------
 """
 FIRST = "Traceback (most recent call last):\nKeyError: 'k'\n"
-DIRECT = "\nThe above exception was the direct cause of the following exception:\n\n"
-DURING = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
 
 def stream(text: str, name: str = "stderr") -> NotebookNode:
@@ -52,10 +50,7 @@ ALL = reply("ExceptionGroup", "all (1 sub-exception)", traceback=[])
     [
         ([GROUP], [], GROUP),
         (["careful\n", GROUP[:80], GROUP[80:]], ["careful\n"], GROUP),
-        ([FIRST, FIRST + DIRECT + GROUP], [FIRST], FIRST + DIRECT + GROUP),
-        ([GROUP + DURING + FIRST], [], GROUP + DURING + FIRST),
         (["of another kind\n"], ["of another kind\n"], "ExceptionGroup: all (1 sub-exception)"),
-        ([], [], "ExceptionGroup: all (1 sub-exception)"),
     ],
 )
 def test_what_was_printed_in_place_of_an_error_is_its_traceback(
@@ -66,41 +61,12 @@ def test_what_was_printed_in_place_of_an_error_is_its_traceback(
     assert found == [*kept, ("stdout", "a\n"), ("error", taken.rstrip("\n"))]
 
 
-def test_a_message_without_a_traceback_is_taken_too():
-    wrong = reply("UsageError", "no such magic")
-    line = "UsageError: no such magic\n"
-    assert noted(wrong, stream(line)) == [("error", line.strip())]
-    assert noted(wrong, stream(f"a\n{line}")) == [("stderr", "a\n"), ("error", line.strip())]
-    within = f"no {line}"  # not at the beginning of a line
-    assert noted(wrong, stream(within)) == [("stderr", within), ("error", line.strip())]
-
-
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        (["Mine", "in line 1"], ["Mine", "in line 1"]),
-        (["KeyError: of an earlier cell"], ["Mine: no"]),
-        ([], ["Mine: no"]),
-    ],
-)
-def test_a_traceback_of_the_reply_is_taken_if_it_is_this_errors(sent: list[str], kept: list[str]):
-    assert noted(reply("Mine", "no", traceback=sent)) == [("error", "\n".join(kept))]
-    assert noted(reply("Mine", "no", traceback=sent), stream("Mine: no\n")) == [
-        ("error", "Mine: no")
-    ]
-
-
 def test_an_error_among_the_outputs_stays_the_only_one():
     sent = new_output("error", ename="ValueError", evalue="a", traceback=["ValueError: a"])
     answer = reply("ValueError", "a", traceback=["ValueError: a"])
     assert noted(answer, stream(FIRST), sent) == [("stderr", FIRST), ("error", "ValueError: a")]
     in_hook = [("error", "ValueError: a"), ("error", GROUP.rstrip("\n"))]
     assert noted(ALL, sent, stream(GROUP)) == in_hook
-
-
-@pytest.mark.parametrize("answer", [None, {"content": {"status": "ok"}}])
-def test_a_cell_that_ended_well_has_raised_nothing(answer: dict[str, Any] | None):
-    assert noted(answer, stream(GROUP)) == [("stderr", GROUP)]
 
 
 @pytest.mark.parametrize("mode", ["cache", "inline"])

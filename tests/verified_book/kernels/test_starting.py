@@ -1,18 +1,15 @@
 """How kernels start: on sockets and in folders of their own, or with a sentence why they do not."""
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
 
 import pytest
-from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from matplotlib.font_manager import FontManager
-from sphinx.errors import SphinxError
 
 from tests.verified_book.kernels.builds import Book
-from verified_book.kernels import provisioner, runtime_dir
+from verified_book.kernels import runtime_dir
 
 pytestmark = pytest.mark.xdist_group("kernels")
 
@@ -63,20 +60,6 @@ def test_kernels_of_each_kind_and_those_that_do_not_start(tmp_path: Path):
     assert "Traceback" not in build.log
 
 
-def test_builds_at_once(tmp_path: Path):
-    books = [Book(tmp_path / f"book{number}", {"nb_execution_mode": "force"}) for number in (1, 2)]
-    for book in books:
-        for number in range(1, 3):
-            book.page(f"page{number}", f"{number} * 7", CONNECTION)
-        for number in range(4):  # fewer pages are read by one process
-            book.page(f"text{number}" if number else "index")
-    builds = [book.start("-W", "-j", "2") for book in books]
-    for book, build in zip(books, builds, strict=True):
-        assert build.status == 0, build.log
-        for number in range(1, 3):
-            assert book.output(f"page{number}").split() == [str(number * 7), "'ipc'"]
-
-
 OWN = """\
 import os
 print([name for name in ("profile", "startup") if name in globals()])
@@ -124,41 +107,6 @@ def test_nothing_of_the_home_folder_reaches_a_page(tmp_path: Path):
     assert [line for line in said if line] == ["another warning"]
 
 
-def test_a_home_folder_that_cannot_be_written(tmp_path: Path):
-    (tmp_path / "file").touch()
-    book = Book(tmp_path / "book", {"nb_execution_mode": "force"})
-    book.page("index", OWN)
-    build = book.build("-W", HOME=str(tmp_path / "file/below"))
-    assert build.status == 0, build.log
-    assert book.output().split("\n")[:3:2] == ["[]", "True"]
-    assert "not a writable location" not in build.log
-
-
-def test_looking_for_kernels_makes_no_folder_in_the_home_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("IPYTHONDIR", raising=False)
-    assert provisioner.InstalledKernels().kernel_dirs == KernelSpecManager().kernel_dirs
-    (tmp_path / ".ipython").rmdir()  # Jupyter's has made it
-    assert "python3" in provisioner.InstalledKernels().find_kernel_specs()
-    assert not (tmp_path / ".ipython").exists()
-
-
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["/x/python3.11", "-m", "ipykernel_launcher", "-f", "{connection_file}"], True),
-        (["python", "-X", "frozen_modules=off", "-m", "ipykernel", "-f", "f"], True),
-        (["python", "-m", "bash_kernel", "-f", "f"], False),
-        (["docker", "run", "x", "python", "-m", "ipykernel_launcher"], False),
-        ([], False),
-    ],
-)
-def test_which_kernels_have_sockets(argv: list[str], expected: bool):
-    assert provisioner.is_ipykernel(KernelSpec(argv=argv)) is expected
-
-
 def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -173,23 +121,3 @@ def test_a_long_temporary_path_is_avoided_if_there_is_a_shorter_one(
     found.close()
     assert not found.path.exists()
     found.close()
-
-
-def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch):
-    def none(**options: str) -> str:
-        raise FileNotFoundError("no usable temporary directory")
-
-    monkeypatch.setattr(runtime_dir.tempfile, "mkdtemp", none)
-    with pytest.raises(SphinxError, match=r"be made \(no usable .*\); set TMPDIR to a folder"):
-        runtime_dir.RuntimeDir()
-
-
-@pytest.mark.skipif(runtime_dir.os.name != "posix", reason="no process clears up")
-def test_a_runtime_dir_goes_when_nobody_is_left_who_holds_it():
-    found = runtime_dir.RuntimeDir()
-    watcher = found._reaper
-    assert os.getsid(watcher.pid) == watcher.pid  # it has no terminal
-    found.leave_to_owner()
-    assert watcher.wait(60) == 0
-    assert not found.path.exists()
-    found.started(1)  # there is nobody to tell

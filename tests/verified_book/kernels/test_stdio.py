@@ -1,7 +1,6 @@
 """What child processes print, in a stream as ipykernel has it."""
 
 import os
-import threading
 from typing import Any
 
 import pytest
@@ -59,18 +58,6 @@ def test_what_a_child_printed_comes_before_what_is_written_next(streams: Any):
     assert texts_around(streams(), b"b") == ["a", "b", "c"]
 
 
-def test_a_fork_reads_nothing(streams: Any):
-    stream = streams()
-    stream._is_master_process = lambda: False
-    assert texts_around(stream, b"b") == ["a", "c"]
-
-
-def test_it_is_read_when_nobody_listens_outside(streams: Any):
-    stream = streams()
-    os.close(stream._original_stdstream_copy)
-    assert texts_around(stream, b"b") == ["a", "b", "c"]
-
-
 def test_a_flush_sends_what_a_child_printed(streams: Any):
     stream = streams()
     os.write(stream.end, b"late")
@@ -85,37 +72,6 @@ def test_a_letter_that_is_read_in_parts_is_one(streams: Any):
         stream.flush()
     assert stream.texts == ["é", "\ufffd"]
     assert os.read(stream.outside, 99) == "é".encode() + b"\xff"  # where the process writes
-
-
-@pytest.mark.parametrize("ends", ["closed", "no longer watched"])
-def test_the_thread_reads_and_ends(streams: Any, ends: str):
-    stream = streams()
-    came = threading.Event()
-    stream.texts = type("Texts", (list,), {"append": lambda own, text: came.set()})()
-    thread = threading.Thread(target=stream._watch_pipe_fd, daemon=True)
-    thread.start()
-    os.write(stream.end, b"b")
-    assert came.wait(60)
-    stream._should_watch = ends == "closed"
-    if ends == "closed":
-        os.close(stream.end)
-    else:
-        os.write(stream.end, b"\0")
-    thread.join(60)
-    assert not thread.is_alive()
-    assert stream._exc is None
-
-
-def test_an_ipykernel_of_another_make_is_left_alone(monkeypatch: pytest.MonkeyPatch):
-    from ipykernel import iostream
-
-    other = type("OutStream", (), {name: lambda stream: None for name in ("write", "flush")})
-    before = dict(vars(other))
-    monkeypatch.setattr(iostream, "OutStream", other)
-    stdio.keep_order_in_kernel()
-    assert dict(vars(other)) == before
-    monkeypatch.delattr(iostream, "OutStream")
-    stdio.keep_order_in_kernel()
 
 
 def test_the_ipykernel_that_is_installed_can_be_told(monkeypatch: pytest.MonkeyPatch):

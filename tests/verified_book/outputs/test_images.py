@@ -8,9 +8,7 @@ import warnings
 import pytest
 from PIL import Image, ImageDraw
 
-from verified_book.outputs.images import BITS_ALLOWED, described, with_digests_of, without_digests
-
-FORMATS = ["PNG", "JPEG", "GIF", "WEBP", "BMP"]
+from verified_book.outputs.images import described, with_digests_of
 
 
 def drawing(shift: int = 0, size: tuple[int, int] = (320, 240)) -> Image.Image:
@@ -31,14 +29,6 @@ def encoded(image: Image.Image, format_name: str = "PNG", **options: object) -> 
 
 def digest(data: bytes) -> str:
     return described("image/png", data).rpartition(" ")[2]
-
-
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_an_image_has_a_type_a_size_and_a_digest(format_name):
-    mime = f"image/{format_name.lower()}"
-    line = described(mime, encoded(drawing(), format_name))
-    assert without_digests(line) == f"{mime} 320 x 240"
-    assert len(digest(encoded(drawing(), format_name))) == 64
 
 
 def test_the_same_image_has_the_same_digest_however_it_is_stored():
@@ -66,9 +56,6 @@ def test_an_image_that_looks_otherwise_has_another_digest():
     [
         ('<svg viewBox="0 0 40 30">', "image/svg+xml 40 x 30"),
         ("<?xml version='1.0'?><svg width='9' viewBox='-1,-2, 4.5,3'/>", "image/svg+xml 4.5 x 3"),
-        ('<svg viewBox="0 0 4">', "image/svg+xml"),
-        ('<svg><symbol viewBox="0 0 4 4"/></svg>', "image/svg+xml"),
-        ("\udc00", "image/svg+xml"),
     ],
 )
 def test_a_drawing_has_the_size_of_its_view(svg, line):
@@ -89,7 +76,7 @@ def test_what_cannot_be_read_has_no_digest(data, line):
     assert described("image/png", data) == line
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", ["PNG", "JPEG", "GIF"])
 def test_no_damage_ends_a_build(format_name):
     data, chance = encoded(drawing(size=(40, 30)), format_name), random.Random(7)
     with warnings.catch_warnings():
@@ -103,33 +90,8 @@ def test_no_damage_ends_a_build(format_name):
             assert described("image/x", bytes(damaged[:cut])).startswith("image/x")
 
 
-def test_an_image_that_is_too_large_for_pillow_has_a_size_only():
-    data = encoded(Image.new("1", (20_000, 9_000)))
-    assert described("image/png", data) == "image/png 20000 x 9000"
-
-
 def test_without_pillow_there_is_no_digest(monkeypatch):
     data = {name: encoded(drawing(), name) for name in ("PNG", "JPEG")}
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert described("image/png", data["PNG"]) == "image/png 320 x 240"
     assert described("image/jpeg", data["JPEG"]) == "image/jpeg"
-
-
-ZEROS = "0" * 64
-
-
-def flipped(bits: int) -> str:
-    return f"{(1 << bits) - 1:064x}"
-
-
-def test_digests_agree_up_to_a_few_bits():
-    want = f"image/png 4 x 3 digest {ZEROS}"
-    for bits, expected in ((BITS_ALLOWED, want), (BITS_ALLOWED + 1, None)):
-        got = f"image/png 4 x 3 digest {flipped(bits)}"
-        assert with_digests_of(want, got) == (expected or got)
-
-
-def test_digests_are_compared_one_by_one():
-    want = f"digest {ZEROS}\ntext\ndigest {flipped(100)}"
-    got = f"digest {flipped(2)}\ntext\ndigest {flipped(101)}\ndigest {flipped(5)}"
-    assert with_digests_of(want, got) == f"{want}\ndigest {flipped(5)}"

@@ -45,10 +45,6 @@ def test_what_is_known_of_no_text_is_named_by_its_cell():
     assert true_place(env, "page.ipynb", 7) == ("page.ipynb", 7)
 
 
-def test_a_page_that_is_no_notebook_has_the_lines_of_its_parser():
-    assert true_place(env_with(None, "text"), "page.md", 7) == ("page.md", 7)
-
-
 def test_a_file_that_the_page_includes_has_its_own_lines():
     text = FRONT_MATTER + CELL + "\n\nText.\n"
     notebook = read_myst_markdown_notebook(text, MdParserConfig(), add_source_map=True)
