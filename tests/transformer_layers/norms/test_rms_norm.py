@@ -111,6 +111,11 @@ class TestErrors:
         with pytest.raises(TypeError, match=r"^x must be a floating-point tensor, got torch.int64"):
             RMSNorm(8)(torch.zeros(2, 8, dtype=torch.int64))
 
+    def test_another_dtype(self):
+        message = "x is torch.float64 but the layer's parameters are torch.float32"
+        with pytest.raises(TypeError, match="^" + message):
+            RMSNorm(8)(torch.zeros(2, 8, dtype=torch.float64))
+
     def test_eps_that_is_not_positive(self):
         with pytest.raises(ValueError, match=r"^eps must be greater than 0, got 0\.0"):
             RMSNorm(8, eps=0.0)
