@@ -5,12 +5,10 @@ float32; the axes that change with those two are the dynamic ones of `torch.expo
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import transformer_layers as tl
 
@@ -27,18 +25,14 @@ class LayerCase:
         name: Name of the case, which the test report shows.
         make: Constructs the layer.
         inputs: Constructs its inputs from batch and sequence length, all sizes different.
-        random_in_training: Whether two forwards in training differ.
-        smooth_only_in: Context in which second and forward-mode derivatives exist, and vmap.
         max_seq: The longest sequence that it takes; None if it takes any.
         compiled: In which mode each run compiles it: "training", "eval", "both", or "nightly" where
-            another case has it as a part; the nightly run compiles it in each mode.
+            another case has it, or its like, as a part; the nightly run compiles it in each mode.
     """
 
     name: str
     make: Callable[[], nn.Module]
     inputs: Callable[[int, int], tuple[Tensor, ...]]
-    random_in_training: bool = False
-    smooth_only_in: Callable[[], AbstractContextManager[object]] = nullcontext
     max_seq: int | None = None
     compiled: str = "eval"
 
@@ -109,11 +103,6 @@ def source_and_target(batch: int, seq: int) -> tuple[Tensor, ...]:
     return torch.randint(VOCAB_SIZE, (batch, KV_SEQ)), torch.randint(VOCAB_SIZE, (batch, seq))
 
 
-def math_kernel() -> AbstractContextManager[None]:
-    """Torch's fused attention has one derivative, and no rule for vmap."""
-    return sdpa_kernel(SDPBackend.MATH)
-
-
 def small_gpt2() -> nn.Module:
     return tl.GPT2(tl.GPT2Config(VOCAB_SIZE, N_POSITIONS, D_MODEL, n_layer=1, n_head=2))
 
@@ -141,26 +130,44 @@ def l2_of_one(x: Tensor) -> Tensor:
 
 CASES = [
     LayerCase("LayerNorm", lambda: tl.LayerNorm(D_MODEL), sequences),
-    LayerCase("LayerNorm without bias", lambda: tl.LayerNorm(D_MODEL, bias=False), sequences),
+    LayerCase(
+        "LayerNorm without bias",
+        lambda: tl.LayerNorm(D_MODEL, bias=False),
+        sequences,
+        compiled="nightly",
+    ),
     LayerCase(
         "LayerNorm without parameters",
         lambda: tl.LayerNorm(D_MODEL, elementwise_affine=False),
         sequences,
+        compiled="nightly",
     ),
     LayerCase("RMSNorm", lambda: tl.RMSNorm(D_MODEL), sequences),
     LayerCase(
-        "RMSNorm without a gain", lambda: tl.RMSNorm(D_MODEL, elementwise_affine=False), sequences
+        "RMSNorm without a gain",
+        lambda: tl.RMSNorm(D_MODEL, elementwise_affine=False),
+        sequences,
+        compiled="nightly",
     ),
-    LayerCase("LlamaRMSNorm", lambda: tl.LlamaRMSNorm(D_MODEL), sequences),
-    LayerCase("GemmaRMSNorm", lambda: tl.GemmaRMSNorm(D_MODEL), sequences),
-    LayerCase("RotaryPositions", lambda: tl.RotaryPositions(D_MODEL), sequences),
+    LayerCase("LlamaRMSNorm", lambda: tl.LlamaRMSNorm(D_MODEL), sequences, compiled="nightly"),
+    LayerCase("GemmaRMSNorm", lambda: tl.GemmaRMSNorm(D_MODEL), sequences, compiled="nightly"),
+    LayerCase(
+        "RotaryPositions", lambda: tl.RotaryPositions(D_MODEL), sequences, compiled="nightly"
+    ),
     LayerCase(
         "RotaryPositions of neighbours",
         lambda: tl.RotaryPositions(D_MODEL, 100.0, "neighbours", tl.NTKScaling(4.0), d_rotary=4),
         sequences,
     ),
-    LayerCase("GatedFeedForward", lambda: tl.GatedFeedForward(D_MODEL, 4), sequences),
-    LayerCase("PackedGatedFeedForward", lambda: tl.PackedGatedFeedForward(D_MODEL, 4), sequences),
+    LayerCase(
+        "GatedFeedForward", lambda: tl.GatedFeedForward(D_MODEL, 4), sequences, compiled="nightly"
+    ),
+    LayerCase(
+        "PackedGatedFeedForward",
+        lambda: tl.PackedGatedFeedForward(D_MODEL, 4),
+        sequences,
+        compiled="nightly",
+    ),
     LayerCase(
         "MixtureOfExperts",
         lambda: tl.MixtureOfExperts(D_MODEL, 4, 3, 3),  # rounded scores would choose others of some
@@ -170,7 +177,6 @@ CASES = [
         "GroupedQueryAttention",
         lambda: tl.GroupedQueryAttention(D_MODEL, 4, 2, 2, tl.RotaryPositions(2)),
         sequences,
-        smooth_only_in=math_kernel,
         compiled="nightly",  # as a part of Llama
     ),
     LayerCase(
@@ -179,23 +185,20 @@ CASES = [
             D_MODEL, 4, 2, 2, tl.RotaryPositions(2), 3, bias=True, head_norm=tl.RMSNorm
         ),
         sequences,
-        smooth_only_in=math_kernel,
         compiled="nightly",  # as a part of Mistral and Qwen 3, see test_contexts.py
     ),
     LayerCase(
         "MultiHeadLatentAttention",
         lambda: tl.MultiHeadLatentAttention(D_MODEL, 4, 5, 3, 2),
         sequences,
-        smooth_only_in=math_kernel,
     ),
     LayerCase(
         "MultiHeadLatentAttention with latents of queries and biases",
         lambda: tl.MultiHeadLatentAttention(D_MODEL, 4, 5, 3, 2, 4, 7, bias=True),
         sequences,
-        smooth_only_in=math_kernel,
         compiled="nightly",
     ),
-    LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first, compiled="both"),
+    LayerCase("BatchNorm1d", lambda: tl.BatchNorm1d(D_MODEL), channels_first, compiled="nightly"),
     LayerCase(
         "BatchNorm1d averaging",
         lambda: tl.BatchNorm1d(D_MODEL, momentum=None),
@@ -206,16 +209,15 @@ CASES = [
         "BatchNorm1d without parameters and running averages",
         lambda: tl.BatchNorm1d(D_MODEL, affine=False, track_running_stats=False),
         channels_first,
+        compiled="nightly",
     ),
-    LayerCase("Conv1D", lambda: tl.Conv1D(D_MODEL, 4), sequences),
-    LayerCase(
-        "Dropout", lambda: tl.Dropout(0.25), sequences, random_in_training=True, compiled="both"
-    ),
+    LayerCase("Conv1D", lambda: tl.Conv1D(D_MODEL, 4), sequences, compiled="nightly"),
+    LayerCase("Dropout", lambda: tl.Dropout(0.25), sequences, compiled="nightly"),
     LayerCase("gelu", lambda: Apply(tl.gelu), sequences),
-    LayerCase("gelu_tanh", lambda: Apply(tl.gelu_tanh), sequences),
+    LayerCase("gelu_tanh", lambda: Apply(tl.gelu_tanh), sequences, compiled="nightly"),
     LayerCase("soft_threshold", lambda: Apply(half_step), sequences),
-    LayerCase("l1_penalty", lambda: Apply(l1_of_one), sequences),
-    LayerCase("l2_penalty", lambda: Apply(l2_of_one), sequences),
+    LayerCase("l1_penalty", lambda: Apply(l1_of_one), sequences, compiled="nightly"),
+    LayerCase("l2_penalty", lambda: Apply(l2_of_one), sequences, compiled="nightly"),
     LayerCase(
         "scaled_dot_product_attention",
         lambda: Apply(tl.scaled_dot_product_attention),
@@ -225,83 +227,65 @@ CASES = [
         "MultiHeadAttention",
         lambda: tl.MultiHeadAttention(D_MODEL, 2),
         padded_attention_inputs,
-        smooth_only_in=math_kernel,
+        compiled="nightly",
     ),
     LayerCase(
         "PositionwiseFeedForward",
         lambda: tl.PositionwiseFeedForward(D_MODEL, 4),
         sequences,
-        random_in_training=True,
-        compiled="training",  # in evaluation as a part of the encoder layer whose norm comes first
+        compiled="nightly",  # in evaluation as a part of the encoder layer whose norm comes first
     ),
     LayerCase(
         "TransformerEncoderLayer",
         lambda: tl.TransformerEncoderLayer(D_MODEL, 2, 4),
         masked_sequences,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
-        compiled="training",
+        compiled="nightly",
     ),
     LayerCase(
         "PreNormTransformerEncoderLayer",
         lambda: tl.PreNormTransformerEncoderLayer(D_MODEL, 2, 4),
         masked_sequences,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
     ),
     LayerCase(
         "TransformerDecoderLayer",
         lambda: tl.TransformerDecoderLayer(D_MODEL, 2, 4),
         sequences_and_memory,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
         compiled="training",
     ),
     LayerCase(
         "PreNormTransformerDecoderLayer",
         lambda: tl.PreNormTransformerDecoderLayer(D_MODEL, 2, 4),
         sequences_and_memory,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
         compiled="nightly",  # its parts as those of the post-norm layer
     ),
     LayerCase(
         "FeedForward",
         lambda: tl.FeedForward(D_MODEL, 4),
         sequences,
-        random_in_training=True,
-        compiled="training",  # in evaluation as a part of GPT2
+        compiled="nightly",  # in evaluation as a part of GPT2
     ),
     LayerCase(
         "CausalSelfAttention",
         lambda: tl.CausalSelfAttention(D_MODEL, 2),
         sequences,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
         compiled="nightly",  # as a part of GPT2Block and GPT2
     ),
     LayerCase(
         "GPT2Block",
         lambda: tl.GPT2Block(D_MODEL, 2),
         sequences,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
         compiled="training",  # in evaluation as a part of GPT2
     ),
     LayerCase(
         "GPT2",
         small_gpt2,
         tokens,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
         max_seq=N_POSITIONS,
     ),
     LayerCase(
         "Transformer",
         small_transformer,
         source_and_target,
-        random_in_training=True,
-        smooth_only_in=math_kernel,
     ),
     LayerCase(
         "LlamaBlock",
@@ -311,24 +295,21 @@ CASES = [
             tl.LlamaRMSNorm,
         ),
         sequences,
-        smooth_only_in=math_kernel,
         compiled="nightly",  # as a part of Llama
     ),
-    LayerCase("Llama", small_llama, tokens, smooth_only_in=math_kernel, max_seq=N_POSITIONS),
+    LayerCase("Llama", small_llama, tokens, max_seq=N_POSITIONS),
     LayerCase(
         "Gemma3",
         lambda: tl.Gemma3(
             tl.Gemma3Config(VOCAB_SIZE, 8, 10, 1, 2, 1, 4, N_POSITIONS, sliding_window=3)
         ),
         tokens,
-        smooth_only_in=math_kernel,
         max_seq=N_POSITIONS,
     ),
     LayerCase(
         "Llama as OLMo 2",
         lambda: small_llama("olmo2"),
         tokens,
-        smooth_only_in=math_kernel,
         max_seq=N_POSITIONS,
         compiled="nightly",  # see test_contexts.py
     ),

@@ -95,17 +95,6 @@ def test_reset_after_meta_is_construction(kind, sizes):
     assert all(a is b for a, b in zip(layer.parameters(), parameters, strict=True))
 
 
-def test_skip_init_leaves_the_numbers_out():
-    layer = torch.nn.utils.skip_init(tl.GPT2Block, 6, 2, dtype=torch.float64)
-    assert {(x.dtype, x.device.type) for x in layer.state_dict().values()} == {
-        (torch.float64, "cpu")
-    }
-    torch.manual_seed(1)
-    layer.reset_parameters()
-    torch.manual_seed(1)
-    assert_same_state(layer, tl.GPT2Block(6, 2, dtype=torch.float64))
-
-
 @over_all_layers
 def test_the_device_and_the_dtype_of_every_tensor_from_the_start(kind, sizes):
     layer = kind(*sizes, device="meta")
@@ -139,12 +128,3 @@ def test_the_default_dtype_where_none_is_given(kind, sizes):
 def test_a_dtype_that_is_not_floating(kind, sizes):
     with pytest.raises(TypeError, match=r"^dtype must be a floating one, got torch\.int64$"):
         kind(*sizes, dtype=torch.int64)
-
-
-def test_a_layer_norm_without_bias():
-    layer = tl.LayerNorm(6, bias=False, dtype=torch.float64)
-    with torch.no_grad():
-        layer.weight.zero_()
-    layer.reset_parameters()
-    assert list(layer.state_dict()) == ["weight"]
-    assert torch.equal(layer.weight, torch.ones(6, dtype=torch.float64))

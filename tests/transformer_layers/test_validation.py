@@ -53,12 +53,8 @@ def test_what_passes():
     [
         (require_size, ("n", 0), "n must be at least 1, got 0"),
         (require_size, ("n", 2, 3), "n must be at least 3, got 2"),
-        (require_positive, ("eps", 0.0), r"eps must be greater than 0, got 0\.0"),
         (require_positive, ("eps", math.nan), "eps must be greater than 0, got nan"),
-        (require_not_negative, ("t", -1e-9), "t must be at least 0, got -1e-09"),
         (require_not_negative, ("t", math.nan), "t must be at least 0, got nan"),
-        (require_probability, ("p", -1e-9), "p must be between 0 and 1, got -1e-09"),
-        (require_probability, ("p", 1 + 1e-9), r"p must be between 0 and 1, got 1\.000000001"),
         (require_probability, ("p", math.nan), "p must be between 0 and 1, got nan"),
         (
             require_last_axis,

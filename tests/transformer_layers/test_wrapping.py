@@ -7,7 +7,7 @@ import peft
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import fusion, parametrizations, parametrize
+from torch.nn.utils import fusion, parametrize
 
 import transformer_layers as tl
 from tests.transformer_layers.comparisons import (
@@ -25,12 +25,6 @@ pytestmark = [
 ]
 
 BATCH, SEQ = 3, 5
-with_weights = [
-    pytest.param(case, id=case.name)
-    for case in CASES
-    if any(name.endswith("weight") for name, _ in case.make().named_parameters())
-]
-over_all_weights = pytest.mark.parametrize("case", with_weights)
 
 
 def build(case: LayerCase) -> tuple[nn.Module, tuple[Tensor, ...]]:
@@ -81,27 +75,6 @@ def with_random_adapters(model: peft.PeftModel) -> peft.PeftModel:
 
 
 @over_all_adapted
-def test_adapters_change_nothing_at_the_start_and_train_alone(name, config):
-    layer, inputs = build(case_named(name))
-    expected = layer(*inputs)
-    weights = {key: x.clone() for key, x in layer.state_dict().items()}
-    model = adapted(layer, config)
-    assert torch.equal(model(*inputs), expected)
-    trained = [name for name, x in model.named_parameters() if x.requires_grad]
-    assert trained
-    assert all("lora_" in name for name in trained)
-    optimizer = torch.optim.SGD([x for x in model.parameters() if x.requires_grad], lr=0.1)
-    for _ in range(2):  # the first step moves one of the two factors only
-        optimizer.zero_grad()
-        model(*inputs).square().mean().backward()
-        optimizer.step()
-    assert relative_error(model(*inputs), expected) > 1e-4
-    after = model.unload().state_dict()
-    assert after.keys() == weights.keys()
-    assert all(torch.equal(after[key], weights[key]) for key in weights)
-
-
-@over_all_adapted
 def test_merged_weights_are_the_adapted_layer(name, config):
     layer, inputs = build(case_named(name))
     keys = set(layer.state_dict())
@@ -115,9 +88,8 @@ def test_merged_weights_are_the_adapted_layer(name, config):
     assert_same([merged(*inputs)], [expected])
 
 
-@over_all_adapted
-def test_float32_adapters_beside_bfloat16_weights(name, config):
-    case = case_named(name)
+def test_float32_adapters_beside_bfloat16_weights():
+    case, config = case_named("GPT2"), MODULES
     layer = with_random_weights(case.make()).bfloat16().eval()
     inputs = [x.bfloat16() if x.is_floating_point() else x for x in case.inputs(BATCH, SEQ)]
     expected = layer(*inputs)
@@ -128,14 +100,6 @@ def test_float32_adapters_beside_bfloat16_weights(name, config):
     result = with_random_adapters(model)(*inputs)
     assert result.dtype == torch.bfloat16
     assert relative_error(result, expected) > 1e-2
-
-
-@pytest.mark.parametrize("config", [PARAMETERS, MODULES])
-def test_an_adapted_gpt2_generates_as_the_merged_one(config):
-    layer, (ids,) = build(case_named("GPT2"))
-    model = with_random_adapters(adapted(layer, config))
-    continued = model.generate(ids, max_new_tokens=6)
-    assert torch.equal(model.merge_and_unload().generate(ids, max_new_tokens=6), continued)
 
 
 @pytest.mark.parametrize(
@@ -171,9 +135,9 @@ class Twice(nn.Module):
         return 2 * weight
 
 
-@over_all_weights
-def test_a_parametrized_weight(case):
-    layer, inputs = build(case)
+@pytest.mark.parametrize("name", ["LayerNorm", "MultiHeadAttention", "GPT2", "Llama"])
+def test_a_parametrized_weight(name):
+    layer, inputs = build(case_named(name))
     doubled = copy.deepcopy(layer)
     with torch.no_grad():
         for part in parts_with_weights(doubled):
@@ -196,26 +160,10 @@ def test_a_matrix_is_computed_once_a_call(name):
     assert [count.calls for count in counts] == [1] * len(matrices)
 
 
-@over_all_weights
-def test_weight_norm_starts_equal_and_trains(case):
-    layer, inputs = build(case)
-    expected = layer(*inputs)
-    for part in parts_with_weights(layer, axes=2):
-        outputs = 1 if isinstance(part, tl.Conv1D) else 0
-        parametrizations.weight_norm(part, dim=outputs)
-    result = layer(*inputs)
-    assert_same([result], [expected])
-    gradients = torch.autograd.grad(result.square().sum(), list(layer.parameters()))
-    assert all(gradient.isfinite().all() for gradient in gradients)
-
-
 # Hooks, and others in a part's place
 
 PROJECTIONS = {
     "MultiHeadAttention": ["query_proj", "key_proj", "value_proj"],
-    "PositionwiseFeedForward": ["linear1"],
-    "CausalSelfAttention": ["c_attn"],
-    "FeedForward": ["c_fc"],
     "Conv1D": [""],
     "GPT2Block": ["ln_1", "ln_2"],
 }
@@ -237,17 +185,6 @@ def test_a_hook_may_convert_the_input_first(name):
     assert relative_error(layer(*inputs), expected) <= 64 * unit_roundoff(torch.float32)
 
 
-def test_hooks_may_make_attention_wider_than_its_projections():
-    layer, inputs = build(case_named("MultiHeadAttention"))
-    expected = layer(*inputs)
-    layer.float()
-    for part in PROJECTIONS["MultiHeadAttention"]:
-        layer.get_submodule(part).register_forward_hook(lambda part, x, y: y.double())
-    layer.output_proj.register_forward_pre_hook(to_float32)
-    narrow = tuple(x.float() if x.is_floating_point() else x for x in inputs)
-    assert relative_error(layer(*narrow), expected) <= 64 * unit_roundoff(torch.float32)
-
-
 class InInt8(nn.Module):
     """A map by a weight of integers, which takes any floating dtype."""
 
@@ -267,7 +204,6 @@ class InInt8(nn.Module):
     ("name", "dtype", "wrap"),
     [
         ("MultiHeadAttention", torch.float32, InInt8),
-        ("PositionwiseFeedForward", torch.float64, InInt8),
         ("FeedForward", torch.float64, nn.Sequential),
     ],
 )
@@ -298,18 +234,3 @@ def test_a_batch_norm_is_fused_into_the_linear_layer_before_it():
     x = torch.randn(3, 5, dtype=torch.float64)
     fused = fusion.fuse_linear_bn_eval(linear, norm)
     assert_same([fused(x)], [norm(linear(x))])
-
-
-def test_a_batch_norm_is_fused_into_the_transpose_of_a_conv1d():
-    conv, norm = with_random_weights(tl.Conv1D(5, 7)).double(), trained_batch_norm(7)
-    x = torch.randn(3, 5, dtype=torch.float64)
-    weight, bias = fusion.fuse_linear_bn_weights(
-        conv.weight.T,
-        conv.bias,
-        norm.running_mean,
-        norm.running_var,
-        norm.eps,
-        norm.weight,
-        norm.bias,
-    )
-    assert_same([x @ weight.T + bias], [norm(conv(x))])

@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from transformer_layers import KeyValueCache
 
@@ -26,31 +24,11 @@ def test_by_hand():
     assert cache.length == 3
 
 
-@given(st.lists(st.integers(0, 4), max_size=5).filter(lambda sizes: sum(sizes) <= MAX_SEQ))
-def test_gives_back_all_that_was_added(sizes):
-    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)
-    pairs = [random_pair(size) for size in sizes]
-    for i, pair in enumerate(pairs, start=1):
-        so_far = [torch.cat(each, dim=-2) for each in zip(*pairs[:i], strict=True)]
-        for actual, expected in zip(cache.append(*pair), so_far, strict=True):
-            assert torch.equal(actual, expected)
-    assert cache.length == sum(sizes)
-
-
 def test_the_memory_is_allocated_once():
     cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K)
     first = cache.append(*random_pair(2))
     second = cache.append(*random_pair(4))
     assert [x.data_ptr() for x in first] == [x.data_ptr() for x in second]
-
-
-def test_dtype_and_device():
-    cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K, dtype=torch.bfloat16, device="meta")
-    pair = [x.to("meta", torch.bfloat16) for x in random_pair(2)]
-    keys, values = cache.append(*pair)
-    assert keys.is_meta
-    assert values.is_meta
-    assert keys.dtype == values.dtype == torch.bfloat16
 
 
 def test_shows_sizes_and_fill():
@@ -101,20 +79,11 @@ def test_too_long_is_an_error_with_both_numbers_and_adds_nothing():
             r"the cache takes keys and values of shape \(2, 3, seq, 5\), "
             r"got \(1, 3, 2, 5\) and \(1, 3, 2, 5\)",
         ),
-        (torch.zeros(2, 3, 2, 5), torch.zeros(2, 3, 1, 5), ValueError, r"and \(2, 3, 1, 5\)"),
-        (torch.zeros(3, 2, 5), torch.zeros(3, 2, 5), ValueError, r"got \(3, 2, 5\) and"),
-        (torch.zeros(5), torch.zeros(5), ValueError, r"got \(5,\) and"),
         (
             torch.zeros(2, 3, 2, 5).double(),
             torch.zeros(2, 3, 2, 5).double(),
             TypeError,
             "the cache holds torch.float32, got keys of torch.float64 and values of torch.float64",
-        ),
-        (
-            torch.zeros(2, 3, 2, 5),
-            torch.zeros(2, 3, 2, 5).half(),
-            TypeError,
-            "got keys of torch.float32 and values of torch.float16",
         ),
     ],
 )
@@ -125,52 +94,34 @@ def test_errors_of_append(key, value, error, message):
     assert cache.length == 0
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
-def test_rows_go_on_from_the_past_of_others(dtype):
+def test_rows_go_on_from_the_past_of_others():
     cache = KeyValueCache(3, 1, 4, 1, padding=torch.tensor([0, 1, 2]))
     numbers = torch.arange(6.0).view(3, 1, 2, 1)
     keys, values = cache.append(numbers, -numbers)
-    cache.reorder(torch.tensor([2, 0, 2], dtype=dtype))
+    cache.reorder(torch.tensor([2, 0, 2], dtype=torch.int32))
     assert keys.flatten().tolist() == [4, 5, 0, 1, 4, 5]
     assert values.flatten().tolist() == [-4, -5, 0, -1, -4, -5]
     assert cache.padding.tolist() == [2, 0, 2]
     assert cache.length == 2
 
 
-def test_rows_on_the_meta_device_have_no_values_to_look_at():
-    cache = KeyValueCache(2, 1, 4, 1, device="meta")
-    cache.append(*torch.zeros(2, 2, 1, 3, 1, device="meta"))
-    cache.reorder(torch.zeros(2, dtype=torch.int64, device="meta"))
-    assert cache.length == 3
-
-
 @pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("seq", [0, 2])
 @pytest.mark.parametrize(
     ("rows", "error", "message"),
     [
-        (torch.tensor([0, 2]), ValueError, r"^rows must be in \[0, 2\), got \[2\]$"),
         (torch.tensor([-1, 5]), ValueError, r"^rows must be in \[0, 2\), got \[-1, 5\]$"),
         (
             torch.tensor([1]),  # which would be taken for all
             ValueError,
             r"^rows must be of shape \(batch,\) = \(2,\), one for each sequence, got \(1,\)$",
         ),
-        (torch.tensor([0, 1, 0]), ValueError, r"got \(3,\)$"),
-        (torch.tensor([[0, 1]]), ValueError, r"got \(1, 2\)$"),
-        (torch.tensor(1), ValueError, r"got \(\)$"),
-        (
-            torch.tensor([0.0, 1.0]),
-            TypeError,
-            "^rows must be a tensor of int64 or int32, got torch",
-        ),
         (torch.tensor([True, False]), TypeError, r"got torch\.bool; convert it with rows\.long"),
         ([0, 1], TypeError, "^rows must be a tensor of int64 or int32, got a list; make one with"),
     ],
 )
-def test_errors_of_reorder(rows, error, message, seq):
+def test_errors_of_reorder(rows, error, message):
     cache = KeyValueCache(BATCH, NUM_HEADS, MAX_SEQ, D_K, padding=torch.tensor([0, 1]))
-    held = cache.append(*random_pair(seq))
+    held = cache.append(*random_pair(2))
     before = [x.clone() for x in held]
     with pytest.raises(error, match=message):
         cache.reorder(rows)
@@ -182,9 +133,6 @@ def test_errors_of_reorder(rows, error, message, seq):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((-1, 1, 1, 1), ValueError, "batch must be at least 0, got -1"),
-        ((1, 0, 1, 1), ValueError, "num_heads must be at least 1, got 0"),
-        ((1, 1, -1, 1), ValueError, "max_seq must be at least 0, got -1"),
         ((1, 1, 1, 0), ValueError, "d_k must be at least 1, got 0"),
         ((1, 1, 1.5, 1), TypeError, "max_seq must be an int, got 1.5"),
     ],

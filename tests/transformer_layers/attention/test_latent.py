@@ -5,8 +5,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import DeepseekV3Config, DynamicCache
 from transformers.models.deepseek_v3 import modeling_deepseek_v3 as reference
@@ -20,7 +18,6 @@ from tests.transformer_layers.models.llama.families import in_float64
 from transformer_layers import (
     KeyValueCache,
     LatentCache,
-    LlamaRMSNorm,
     MultiHeadLatentAttention,
     RotaryPositions,
     YaRNScaling,
@@ -29,7 +26,6 @@ from transformer_layers.attention.context import context_of, context_of_pass
 
 D_MODEL, HEADS, KV_RANK, D_NOPE, D_ROPE, D_V, Q_RANK = 6, 4, 5, 3, 8, 7, 9
 SIZES = (D_MODEL, HEADS, KV_RANK, D_NOPE, D_ROPE, D_V)
-LAYOUTS = ("neighbours", "halves")
 
 
 def random(*shape):
@@ -89,9 +85,10 @@ def both_forms(layer, x):
     return layer.naive(query, rows, context), layer.absorbed(query, rows, context)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("q_rank", [None, Q_RANK])
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("layout", "q_rank", "bias"),
+    [("neighbours", None, False), ("halves", Q_RANK, True)],
+)
 def test_values_and_gradients_equal_those_of_transformers(layout, q_rank, bias):
     positions = RotaryPositions(D_ROPE, layout=layout)
     layer = layer_of(q_rank=q_rank, positions=positions, bias=bias)
@@ -103,8 +100,8 @@ def test_values_and_gradients_equal_those_of_transformers(layout, q_rank, bias):
     assert_same(found, expected)
 
 
-@pytest.mark.parametrize("pieces", [[9], [1] * 9, [4, 5], [5, 1, 3]], ids=str)
-def test_with_a_cache_it_is_transformers_with_theirs(pieces):
+def test_with_a_cache_it_is_transformers_with_theirs():
+    pieces = [5, 1, 3]
     layer, x = layer_of(q_rank=Q_RANK), random(2, 9, D_MODEL)
     theirs, past, cache = of_transformers(layer), DynamicCache(), cache_for(layer)
     firsts = itertools.accumulate(pieces, initial=0)
@@ -134,48 +131,7 @@ class _WithoutFactor:
         self.frequencies = scaling.frequencies
 
 
-def test_norms_round_as_those_that_are_asked_for():
-    layer = MultiHeadLatentAttention(*SIZES, q_rank=Q_RANK, norm=LlamaRMSNorm)
-    assert type(layer.q_a_layernorm) is type(layer.kv_a_layernorm) is LlamaRMSNorm
-    assert layer.q_a_layernorm.weight.shape == (Q_RANK,)
-    assert layer.kv_a_layernorm.weight.shape == (KV_RANK,)
-
-
-def test_by_hand():
-    # One head of one feature and one turned pair, whose weights are 0: all scores are the product
-    # of the plain parts, over the root of 1 + 2.
-    layer = layer_of(1, 1, 1, 1, 2)
-    with torch.no_grad():
-        layer.q_proj.weight.copy_(torch.tensor([[math.sqrt(3)], [0.0], [0.0]]))
-        layer.kv_a_proj_with_mqa.weight.copy_(torch.tensor([[1.0], [0.0], [0.0]]))
-        layer.kv_a_layernorm.weight.fill_(1.0)
-        layer.kv_b_proj.weight.copy_(torch.tensor([[math.log(3) / 2], [1.0]]))
-        layer.o_proj.weight.fill_(1.0)
-    # The latents are 1 and -1, however large x is; scores of the second are log 3 / 2 and its
-    # opposite, so that the first weighs three quarters.
-    found = layer(torch.tensor([[5.0], [-1.0]], dtype=torch.float64)).flatten()
-    torch.testing.assert_close(found[0].item(), 1.0, rtol=0, atol=1e-6)
-    weights = torch.tensor([-1.0, 1.0]).mul(math.log(3) / 2).softmax(0)
-    expected = (weights[0] - weights[1]).item()
-    torch.testing.assert_close(found[1].item(), expected, rtol=0, atol=1e-6)
-    torch.testing.assert_close(expected, -0.5, rtol=0, atol=1e-6)
-
-
-@given(
-    kv_rank=st.integers(1, 9),
-    d_nope=st.integers(1, 6),
-    pairs=st.integers(1, 3),
-    d_v=st.integers(1, 6),
-    heads=st.integers(1, 4),
-    seq=st.integers(1, 6),
-)
-def test_naive_and_absorbed_are_equal(kv_rank, d_nope, pairs, d_v, heads, seq):
-    layer = layer_of(D_MODEL, heads, kv_rank, d_nope, 2 * pairs, d_v)
-    naive, absorbed = both_forms(layer, random(2, seq, D_MODEL))
-    assert_same([absorbed], [naive])
-
-
-def test_so_are_their_gradients():
+def test_naive_and_absorbed_are_equal_in_values_and_gradients():
     layer, x = layer_of(q_rank=Q_RANK), random(2, 7, D_MODEL)
     parameters = [each for name, each in layer.named_parameters() if not name.startswith("o_")]
     naive, absorbed = (
@@ -200,44 +156,21 @@ def test_of_few_positions_behind_many_no_keys_are_made(monkeypatch):
     assert_same([torch.cat(found, dim=1)], [layer(x)])
 
 
-@pytest.mark.parametrize("q_rank", [None, Q_RANK])
-@pytest.mark.parametrize("pieces", [[9], [1] * 9, [4, 5], [2, 0, 7]], ids=str)
-def test_with_a_cache_it_is_that_of_the_whole(pieces, q_rank):
-    layer, x = layer_of(q_rank=q_rank), random(2, 9, D_MODEL)
+@pytest.mark.parametrize("pieces", [[1] * 9, [2, 0, 7]], ids=str)
+def test_with_a_cache_it_is_that_of_the_whole(pieces):
+    layer, x = layer_of(), random(2, 9, D_MODEL)
     cache = cache_for(layer)
     found = [layer(piece, cache) for piece in x.split(pieces, dim=1)]
     assert_same([torch.cat(found, dim=1)], [layer(x)])
 
 
-@pytest.mark.parametrize("pieces", [[5, 1, 1, 2], [9]], ids=str)
-def test_each_sequence_behind_its_own_padding_is_as_alone(pieces):
+def test_each_sequence_behind_its_own_padding_is_as_alone():
     layer, x = layer_of(), random(3, 9, D_MODEL)
     padding = torch.tensor([0, 4, 2])
     cache = cache_for(layer, 3, padding=padding)
-    found = torch.cat([layer(piece, cache) for piece in x.split(pieces, dim=1)], dim=1)
+    found = torch.cat([layer(piece, cache) for piece in x.split([5, 1, 1, 2], dim=1)], dim=1)
     for each, given_x, begin in zip(found, x, padding.tolist(), strict=True):
         assert_same([each[begin:]], [layer(given_x[None, begin:])[0]])
-
-
-def test_no_position_depends_on_a_later_one():
-    layer, x = layer_of(), random(2, 7, D_MODEL)
-    for place in range(6):
-        changed = x.clone()
-        changed[:, place + 1 :] = random(2, 6 - place, D_MODEL)
-        assert torch.equal(layer(changed)[:, : place + 1], layer(x)[:, : place + 1])
-
-
-def test_scores_depend_on_distances():
-    layer, x = layer_of(), random(1, 7, D_MODEL)
-    context = context_of(None, 7, x.device)
-    far = context._replace(position_ids=context.position_ids + 1000)
-    assert_same([layer(x, far)], [layer(x, context)], 1e-10)  # angles of 1000 and more are rounded
-
-
-def test_turned_keys_are_one_for_all_heads():
-    layer, x = layer_of(), random(2, 5, D_MODEL)
-    rows = layer._rows(x, context_of(None, 5, x.device))
-    assert rows.shape == (2, 1, 5, KV_RANK + D_ROPE)
 
 
 @pytest.mark.parametrize("past", [0, 6])
@@ -312,15 +245,9 @@ def test_under_autocast_with_a_cache_of_what_products_are():
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
-        (lambda: layer_of(6, 4, 0, 3, 2), ValueError, "kv_rank must be at least 1, got 0"),
         (lambda: layer_of(6, 4, 5, 3, 3), ValueError, "in pairs: d_rope must be even, got 3"),
-        (lambda: layer_of(6, 4.0, 5, 3, 2), TypeError, "num_heads must be an int, got 4.0"),
-        (lambda: layer_of(q_rank=0), ValueError, "q_rank must be at least 1, got 0"),
         (lambda: layer_of(scale=0.0), ValueError, "scale must be greater than 0, got 0.0"),
-        (lambda: layer_of(dtype=torch.int64), TypeError, "dtype must be a floating one"),
         (lambda: layer_of()(torch.ones(2, 6)), TypeError, "x is torch.float32 but the layer's"),
-        (lambda: layer_of()(random(6)), ValueError, "x must have two axes or more"),
-        (lambda: layer_of()(random(2, 3, 5)), ValueError, "a last axis of d_model = 6, got a"),
         (
             lambda: layer_of()(
                 random(2, 3, 6), KeyValueCache(2, 1, 9, KV_RANK + D_ROPE, dtype=torch.float64)
@@ -332,11 +259,6 @@ def test_under_autocast_with_a_cache_of_what_products_are():
             lambda: layer_of()(random(2, 3, 6), LatentCache(2, 9, 4, 8, dtype=torch.float64)),
             ValueError,
             r"rows of shape \(2, 1, seq, 4 \+ 8\), got \(2, 1, 3, 13\)",
-        ),
-        (
-            lambda: layer_of()(random(2, 3, 6), LatentCache(2, 2, KV_RANK, 8, dtype=torch.float64)),
-            ValueError,
-            "room for max_seq = 2 positions, got 3 after 0",
         ),
     ],
 )

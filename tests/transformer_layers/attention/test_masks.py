@@ -2,13 +2,8 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch.nn.attention.bias import causal_lower_right
 
 from transformer_layers import causal_mask, padding_mask
-
-SIZES = st.integers(min_value=0, max_value=7)
 
 
 def test_causal_mask_by_hand():
@@ -22,44 +17,12 @@ def test_padding_mask_by_hand():
     assert mask.tolist() == [[[False] * 3], [[True, True, False]], [[True] * 3]]
 
 
-@given(seq=st.integers(1, 7) | st.just(1025), past=SIZES)
-def test_causal_mask_is_torchs_aligned_at_the_lower_right(seq, past):
-    # torch makes the mask itself where no kernel of its own applies, as with this tensor.
-    scores = torch.zeros(seq, past + seq)
-    added = causal_lower_right(seq, past + seq)._materialize(scores.device)
-    assert torch.equal(causal_mask(seq, past), added)
-
-
-def test_causal_mask_is_the_opposite_of_what_torchs_transformer_adds():
-    added = torch.nn.Transformer.generate_square_subsequent_mask(5)
-    assert torch.equal(causal_mask(5), added == 0)
-
-
-@given(
-    lengths=st.lists(SIZES, max_size=5),
-    seq=st.just(7),
-    dtype=st.sampled_from([torch.int64, torch.int32, torch.uint8]),
-)
-def test_padding_mask_allows_as_many_keys_as_the_sequence_is_long(lengths, seq, dtype):
-    mask = padding_mask(torch.tensor(lengths, dtype=dtype), seq)
-    assert mask.shape == (len(lengths), 1, seq)
-    assert mask.sum(dim=-1).flatten().tolist() == lengths
-    assert torch.equal(mask.to(torch.int8).cummin(dim=-1).values.bool(), mask)  # no gap
-
-
 @pytest.mark.parametrize(
     ("dtype", "seq"), [(torch.int8, 200), (torch.uint8, 300), (torch.uint16, 300)]
 )
 def test_lengths_of_a_dtype_that_ends_below_the_length_of_the_sequence(dtype, seq):
     mask = padding_mask(torch.tensor([0, 3, 100], dtype=dtype), seq)
     assert mask.sum(dim=-1).flatten().tolist() == [0, 3, 100]
-
-
-def test_masks_combine():
-    mask = padding_mask(torch.tensor([1, 3]), seq=3) & causal_mask(3)
-    assert mask.shape == (2, 3, 3)
-    assert mask[0].tolist() == [[True, False, False]] * 3
-    assert torch.equal(mask[1], causal_mask(3))
 
 
 def test_masks_are_made_where_they_are_needed():
@@ -89,28 +52,11 @@ def test_masks_compile_and_export_with_dynamic_sizes():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: causal_mask(-1), ValueError, "seq must be at least 0, got -1"),
         (lambda: causal_mask(2, past=-3), ValueError, "past must be at least 0, got -3"),
-        (lambda: causal_mask(2.0), TypeError, "seq must be an int, got 2.0 of type float"),
-        (
-            lambda: padding_mask(torch.tensor([1]), seq=-1),
-            ValueError,
-            "seq must be at least 0, got -1",
-        ),
         (
             lambda: padding_mask(torch.tensor([1.0]), seq=2),
             TypeError,
             "lengths must be integers, got torch.float32",
-        ),
-        (
-            lambda: padding_mask(torch.tensor([True]), seq=2),
-            TypeError,
-            "lengths must be integers, got torch.bool",
-        ),
-        (
-            lambda: padding_mask(torch.tensor([1j]), seq=2),
-            TypeError,
-            "lengths must be integers, got torch.complex64",
         ),
         (
             lambda: padding_mask(torch.tensor([[1, 2]]), seq=2),
@@ -121,11 +67,6 @@ def test_masks_compile_and_export_with_dynamic_sizes():
             lambda: padding_mask(torch.tensor([1, 4]), seq=3),
             ValueError,
             r"lengths must lie between 0 and seq = 3, got \[1, 4\]",
-        ),
-        (
-            lambda: padding_mask(torch.tensor([-1, 2]), seq=3),
-            ValueError,
-            r"lengths must lie between 0 and seq = 3, got \[-1, 2\]",
         ),
     ],
 )

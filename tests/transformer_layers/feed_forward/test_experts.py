@@ -33,22 +33,13 @@ def of_sums(x, layer, weights, chosen):
     return found
 
 
-@pytest.mark.parametrize("top_k", [1, 2, EXPERTS])
-@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize(("top_k", "renormalize"), [(1, False), (3, True)])
 def test_the_layer_is_the_weighted_sum_of_the_chosen_experts(top_k, renormalize):
     router = TopKRouter(D_MODEL, EXPERTS, top_k, renormalize)
     layer = MixtureOfExperts(D_MODEL, D_FF, EXPERTS, top_k, router)
     layer = with_random_weights(layer).double()
     x = torch.randn(3, 4, D_MODEL, dtype=torch.float64)
     assert_same([layer(x)], [of_sums(x, layer, *router(x))])
-
-
-def test_every_token_can_go_to_one_expert():
-    layer = with_random_weights(MixtureOfExperts(D_MODEL, D_FF, EXPERTS, 1)).double()
-    with torch.no_grad():
-        layer.router.scores.weight.zero_()[3] = 100.0
-    x = torch.rand(50, D_MODEL, dtype=torch.float64)
-    assert_same([layer(x)], [layer.experts[3](x)])
 
 
 def test_a_shared_layer_sees_every_token():
@@ -67,13 +58,6 @@ def test_gradients_reach_the_router_unless_one_renormalized_weight_is_all():
         layer = with_random_weights(MixtureOfExperts(D_MODEL, D_FF, EXPERTS, top_k, router))
         layer(x).square().sum().backward()
         assert (router.scores.weight.grad.abs().max() > 1e-4) == reached
-
-
-def test_experts_without_a_token_have_gradients_of_zero():
-    layer = with_random_weights(MixtureOfExperts(D_MODEL, D_FF, EXPERTS, 1))
-    layer(torch.randn(1, D_MODEL)).sum().backward()
-    used = [bool(each.down_proj.weight.grad.any()) for each in layer.experts]
-    assert sum(used) == 1
 
 
 def test_an_expert_that_overflows_hurts_its_own_tokens_alone():
@@ -143,8 +127,7 @@ def test_values_and_gradients_equal_those_of_transformers(kind, config, renormal
     )
 
 
-@pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize(("groups", "renormalize"), [(1, True), (4, False)])
 def test_the_sigmoid_router_is_that_of_deepseek(groups, renormalize):
     top_groups = max(1, groups // 2)
     config = DeepseekV3Config(
@@ -195,19 +178,6 @@ def test_their_balance_of_one_layer_is_ours_times_the_choices(masked):
         (scores.flatten(0, 1),), EXPERTS, 2, None if mask is None else mask.long()
     )
     assert_same([load_balancing_loss(scores, 2, mask)], [theirs / 2], tolerance=1e-6)
-
-
-def test_pooled_layers_look_even_where_each_has_collapsed():
-    layers = tuple(torch.tensor([[30.0, 0.0], [0.0, 30.0]]).roll(i, 0)[:1] for i in range(2))
-    assert mixtral.load_balancing_loss_func(layers, 2, 1).item() == pytest.approx(1)
-    assert [load_balancing_loss(each, 1).item() for each in layers] == pytest.approx([2, 2])
-
-
-def test_the_gradient_of_the_balance_spreads_the_tokens():
-    scores = (torch.randn(300, EXPERTS) + torch.linspace(0, 2, EXPERTS)).requires_grad_()
-    before = load_balancing_loss(scores, 2)
-    before.backward()
-    assert load_balancing_loss(scores - 300 * scores.grad, 2) < before
 
 
 def test_the_z_loss_is_the_mean_of_squares_and_leaves_padding_out():
@@ -262,23 +232,11 @@ def test_the_softmax_of_low_precision_is_in_float32(dtype):
     ("make", "said"),
     [
         (lambda: MixtureOfExperts(6, 5, 4, 5), "top_k must be at most num_experts, got 5 of 4"),
-        (lambda: MixtureOfExperts(6, 5, 0, 1), "num_experts must be at least 1, got 0"),
-        (lambda: TopKRouter(6, 4, 0), "top_k must be at least 1, got 0"),
         (lambda: SigmoidRouter(6, 4, 1, 3), "groups must divide the experts into groups of two"),
-        (lambda: SigmoidRouter(6, 4, 1, 4), "got 4 groups of 4 experts"),
-        (lambda: SigmoidRouter(6, 4, 1, 2, 3), "top_groups must be at most groups, got 3 of 2"),
         (lambda: SigmoidRouter(6, 4, 3, 2, 1), "at most the 2 experts of 1 groups, got 3"),
-        (lambda: SigmoidRouter(6, 4, 3, scale=0.0), "scale must be greater than 0, got 0.0"),
         (lambda: MixtureOfExperts(6, 5, 4, 2)(torch.zeros(3, 5)), "a last axis of d_model = 6"),
-        (lambda: load_balancing_loss(torch.zeros(3, 4), 5), "top_k must be at most num_experts"),
     ],
 )
 def test_what_cannot_be_is_refused(make, said):
     with pytest.raises(ValueError, match=said):
         make()
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-def test_another_dtype_is_refused():
-    with pytest.raises(TypeError, match="float64"):
-        MixtureOfExperts(6, 5, 4, 2)(torch.zeros(3, 6, dtype=torch.float64))

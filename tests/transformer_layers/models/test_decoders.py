@@ -1,17 +1,10 @@
 """What every decoder does, whatever it is made of: one test for each, over all models."""
 
-import copy
-import pickle
-import re
-
 import pytest
 import torch
 from torch import nn
-from transformers import LlamaConfig as TheirConfig
-from transformers import LlamaForCausalLM
 
 from tests.transformer_layers.comparisons import assert_same, with_random_weights
-from tests.transformer_layers.models.ladder import Ladder, Reference, steps_of
 from tests.transformer_layers.models.second import Second, SecondConfig
 from transformer_layers import (
     GPT2,
@@ -34,9 +27,6 @@ MODELS = {
         LlamaConfig(
             VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS, sliding_window=4, model_type="mistral"
         )
-    ),
-    "OLMo 2": lambda: Llama(
-        LlamaConfig(VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS, model_type="olmo2")
     ),
     "Mixtral": lambda: Llama(
         LlamaConfig(VOCAB_SIZE, 8, 12, 2, 4, 2, 4, POSITIONS, num_experts=3, model_type="mixtral")
@@ -81,7 +71,7 @@ def test_a_sequence_does_not_see_the_others_of_its_batch(model):
     assert_same([model(ids[1])], [model(ids)[1]])
 
 
-@pytest.mark.parametrize("pieces", [[9], [1] * 9, [4, 5], [4, 1, 1, 3]], ids=str)
+@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 1, 3]], ids=str)
 def test_with_caches_the_logits_are_those_of_the_whole(model, pieces):
     ids = random_ids(3, 9)
     caches = model.new_caches(3, 9)
@@ -140,17 +130,6 @@ def test_labels_choose_what_the_loss_is_the_mean_of(model):
     assert scored[:, 1:].sum() == 4
 
 
-def test_padding_that_is_not_scored_changes_no_loss_and_no_gradient(model):
-    ids = random_ids(5)
-    parameters = [*model.parameters()]
-    expected = torch.autograd.grad(model.loss(ids), parameters)
-    padded = torch.cat([ids, torch.zeros(4, dtype=torch.int64)])
-    labels = padded.masked_fill(torch.arange(9) >= 5, -100)
-    assert_same([model.loss(padded, labels)], [model.loss(ids)])
-    found = torch.autograd.grad(model.loss(padded, labels), parameters, materialize_grads=True)
-    assert_same(found, expected)
-
-
 def test_what_is_saved_is_loaded(model, tmp_path):
     model.save_pretrained(tmp_path)
     loaded = type(model).from_pretrained(tmp_path)
@@ -166,47 +145,24 @@ def test_what_is_saved_is_loaded(model, tmp_path):
         type(model).from_pretrained(tmp_path)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_a_copy_computes_the_same(model, copied):
-    ids = random_ids(2, 5)
-    assert copied(model)(ids).equal(model(ids))
-
-
-def test_it_compiles_as_one_graph_and_exports(model):
-    torch._dynamo.reset()
-    ids = random_ids(2, 5)
-    compiled = torch.compile(copy.deepcopy(model), fullgraph=True, dynamic=True, backend="eager")
-    assert_same([compiled(ids)], [model(ids)])
-    exported = torch.export.export(copy.deepcopy(model), (ids,))
-    assert_same([exported.module()(ids)], [model(ids)])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_in_another_dtype_it_writes(model, dtype):
-    found = model.to(dtype).generate(random_ids(2, 3), 4)
-    assert found.shape == (2, 7)
-
-
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
         (lambda m: m(random_ids(1, 17)), ValueError, "the model has 16 positions, got a sequence"),
         (lambda m: m.generate(random_ids(1, 3), 14), ValueError, "16 positions, got a sequence of"),
         (lambda m: m(torch.tensor([11])), ValueError, r"ids must be in \[0, 11\), got values from"),
-        (lambda m: m.loss(torch.tensor([1, -100])), ValueError, r"ids must be in \[0, 11\), got"),
         (lambda m: m.loss(torch.tensor([1])), ValueError, "two tokens or more"),
         (lambda m: m.loss(IDS - 9, IDS), ValueError, r"ids must be in \[0, 11\), got"),
         (lambda m: m.loss(IDS, IDS + 9), ValueError, r"labels must be in \[0, 11\), .* 10 to 11"),
-        (lambda m: m.loss(IDS, IDS - 9), ValueError, "labels must be in .* from -8 to -7"),
         (lambda m: m.loss(IDS, IDS[1:]), ValueError, r"not shifted, got \(2,\) for \(3,\)"),
         (lambda m: m.loss(IDS, IDS * 1.0), TypeError, "labels must be a tensor of int64"),
         (lambda m: m.loss(IDS, 0 * IDS - 100), ValueError, r"-100 for all of \(3,\)"),
-        (lambda m: m(torch.ones(2)), TypeError, "ids must be a tensor of int64 or int32"),
         (lambda m: m.generate([1, 2], 3), TypeError, "ids must be"),
         (lambda m: m.generate(random_ids(1, 3), 1, eos_token=11), ValueError, "eos_token must be"),
     ],
 )
-def test_what_it_cannot_read_is_refused(model, ask, error, said):
+def test_what_it_cannot_read_is_refused(ask, error, said):
+    model = MODELS["GPT2"]()
     with pytest.raises(error, match=said):
         ask(model)
 
@@ -226,61 +182,6 @@ def test_caches_have_all_grown_or_none(model):
         with pytest.raises(KeyboardInterrupt):
             model(random_ids(1, 1), caches)
     assert [cache.length for cache in caches] == [4] * len(caches)
-
-
-def their_second(implementation):
-    config = TheirConfig(
-        vocab_size=VOCAB_SIZE,
-        hidden_size=8,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=POSITIONS,
-        rms_norm_eps=1e-6,
-        tie_word_embeddings=False,
-        bos_token_id=None,
-        eos_token_id=None,
-        attn_implementation=implementation,
-    )
-    return LlamaForCausalLM(config)
-
-
-def their_name(name):
-    """What `transformers` calls a layer or a weight of the second decoder."""
-    name = re.sub(r"\.([qkvo]_proj)", r".self_attn.\1", name)
-    name = re.sub(r"\.((gate|up|down)_proj)", r".mlp.\1", name)
-    return name if name.startswith("lm_head") else f"model.{name}"
-
-
-class TestLadderOfTheSecond(Ladder):
-    reference = Reference(
-        model=MODELS["second"],
-        theirs=their_second,
-        their_name=their_name,
-        their_attention="model.layers.{}.self_attn",
-        steps=steps_of(
-            {"embeddings": "embed_tokens", "last norm": "norm"},
-            {
-                "first norm": "layers.{}.input_layernorm",
-                "queries": "layers.{}.q_proj",
-                "keys": "layers.{}.k_proj",
-                "values": "layers.{}.v_proj",
-                "heads": "input of layers.{}.o_proj",
-                "attention": "layers.{}.o_proj",
-                "first residual": "input of layers.{}.post_attention_layernorm",
-                "second norm": "layers.{}.post_attention_layernorm",
-                "gates": "layers.{}.gate_proj",
-                "inner features": "layers.{}.up_proj",
-                "gated features": "input of layers.{}.down_proj",
-                "feed-forward": "layers.{}.down_proj",
-                "block": "layers.{}",
-            },
-            blocks=2,
-        ),
-        canceling=("k_proj.weight",),
-        tolerance=1e-5,  # theirs has norms and angles in float32 whatever the dtype
-    )
 
 
 def test_the_bytes_of_a_token_are_those_that_caches_take(model):

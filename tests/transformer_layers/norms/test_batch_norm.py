@@ -5,8 +5,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from tests.transformer_layers.comparisons import (
@@ -17,9 +15,7 @@ from tests.transformer_layers.comparisons import (
     values_and_gradients,
     with_random_weights,
 )
-from transformer_layers import BatchNorm1d, LayerNorm
-
-SHAPES = [(2, 3), (7, 3), (7, 3, 5), (1, 3, 5), (7, 3, 5, 2), (2, 3, 1025)]
+from transformer_layers import BatchNorm1d
 
 
 def torchs(ours: BatchNorm1d, ndim: int) -> nn.Module:
@@ -61,32 +57,6 @@ def test_a_batch_by_hand():
     assert batch_norm.num_batches_tracked.item() == 1
 
 
-def test_a_channel_is_averaged_over_batch_and_length():
-    x = torch.tensor([[[1.0, 5.0], [0.0, 2.0]], [[5.0, 1.0], [4.0, 6.0]]])
-    y = BatchNorm1d(2, eps=4.0)(x)
-    # channel 0: mean 3, variance 4, root of 8; channel 1: mean 3, variance 5, root of 9
-    expected = torch.tensor([[[-2.0, 2.0], [-3.0, -1.0]], [[2.0, -2.0], [1.0, 3.0]]])
-    expected /= torch.tensor([math.sqrt(8), 3.0])[:, None]
-    torch.testing.assert_close(y, expected)
-
-
-def test_without_momentum_every_batch_counts_the_same():
-    batch_norm = BatchNorm1d(1, momentum=None)
-    for batch in ([1.0, 3.0], [2.0, 8.0], [4.0, 5.0]):
-        batch_norm(torch.tensor(batch)[:, None])
-    # means 2, 5, 4.5 and unbiased variances 2, 18, 0.5
-    torch.testing.assert_close(batch_norm.running_mean, torch.tensor([11.5 / 3]))
-    torch.testing.assert_close(batch_norm.running_var, torch.tensor([20.5 / 3]))
-
-
-def test_parameters_and_buffers_are_those_of_torch():
-    ours, theirs = BatchNorm1d(3).state_dict(), nn.BatchNorm1d(3).state_dict()
-    assert list(ours) == list(theirs)
-    for name, value in theirs.items():
-        assert ours[name].dtype == value.dtype
-        assert torch.equal(ours[name], value)
-
-
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("tracking", [True, False])
 def test_what_is_switched_off_is_none_as_in_torch(affine, tracking):
@@ -98,12 +68,7 @@ def test_what_is_switched_off_is_none_as_in_torch(affine, tracking):
     ours.reset_parameters()
 
 
-def test_a_constant_channel_gives_the_bias():
-    batch_norm = with_random_weights(BatchNorm1d(3))
-    assert torch.equal(batch_norm(torch.full((4, 3), 7.0)), batch_norm.bias.expand(4, 3))
-
-
-@pytest.mark.parametrize("shape", [(2,), (3, 7), (32, 100), (16, 1000)])
+@pytest.mark.parametrize("shape", [(2,), (16, 100)])
 def test_a_constant_channel_of_any_size_gives_the_bias_in_float32(shape):
     constants = torch.cat([torch.tensor([1e3, 1e4, 1e5, 1e6, 3e10]), 10 ** (6 * torch.rand(100))])
     batch_norm = with_random_weights(BatchNorm1d(len(constants), momentum=1.0))
@@ -111,28 +76,6 @@ def test_a_constant_channel_of_any_size_gives_the_bias_in_float32(shape):
     assert torch.equal(y, batch_norm.bias.expand(*shape, -1))
     assert torch.equal(batch_norm.running_mean, constants)
     assert torch.equal(batch_norm.running_var, torch.zeros(len(constants)))
-
-
-@pytest.mark.parametrize("momentum", [0.1, None])
-def test_an_empty_batch_is_not_tracked(momentum):
-    batch_norm = BatchNorm1d(3, momentum=momentum)
-    batch_norm(torch.randn(4, 3))
-    before = copy.deepcopy(batch_norm.state_dict())
-    assert batch_norm(torch.zeros(0, 3)).shape == (0, 3)
-    assert batch_norm(torch.zeros(4, 3, 0)).shape == (4, 3, 0)
-    for name, value in before.items():
-        assert torch.equal(batch_norm.state_dict()[name], value)
-
-
-def test_one_nan_spoils_its_channel_for_good():
-    batch_norm = BatchNorm1d(3)
-    x = torch.randn(4, 3)
-    x[2, 1] = math.nan
-    spoiled = torch.tensor([False, True, False])
-    assert torch.equal(batch_norm(x).isnan(), spoiled.expand(4, 3))
-    batch_norm(torch.randn(4, 3))
-    assert torch.equal(batch_norm.running_mean.isnan(), spoiled)
-    assert torch.equal(batch_norm.running_var.isnan(), spoiled)
 
 
 def test_the_printed_form_names_the_arguments():
@@ -144,8 +87,8 @@ def test_the_printed_form_names_the_arguments():
 # Against torch
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("momentum", [0.1, None, 0.0, 1.0])
+@pytest.mark.parametrize("shape", [(7, 3), (7, 3, 5), (7, 3, 5, 2)])
+@pytest.mark.parametrize("momentum", [0.1, None])
 @pytest.mark.parametrize("training", [True, False])
 def test_equals_torch_in_float64(shape, momentum, training):
     ours = random_layer(momentum, eps=0.1).train(training)
@@ -159,7 +102,7 @@ def test_equals_torch_in_float64(shape, momentum, training):
     assert_same(list(ours.state_dict().values()), list(theirs.state_dict().values()))
 
 
-@pytest.mark.parametrize("shape", [(7, 3), (1, 3, 5), (7, 3, 5, 2), (0, 3)])
+@pytest.mark.parametrize("shape", [(1, 3, 5), (0, 3)])
 @pytest.mark.parametrize(("affine", "tracking"), [(False, True), (True, False), (False, False)])
 def test_without_parameters_or_running_averages_it_equals_torch(shape, affine, tracking):
     ours = random_layer(None, 0.1, affine=affine, track_running_stats=tracking)
@@ -195,7 +138,7 @@ def test_tracking_that_ends_later_leaves_the_running_averages_to_evaluation_as_i
         assert torch.equal(theirs.state_dict()[name], value)
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("training", [True, False])
 def test_float32_is_as_near_to_float64_as_rounding_allows(offset, training):
     batch_norm = with_random_weights(BatchNorm1d(3)).train(training)
@@ -205,17 +148,6 @@ def test_float32_is_as_near_to_float64_as_rounding_allows(offset, training):
     # However large the offset is: what the rounding of the mean leaves is subtracted too.
     assert relative_error(y, exact) <= 8 * unit_roundoff(torch.float32)
     assert relative_error(batch_norm.running_var, exact_layer.running_var) <= 1e-5
-
-
-# Laws
-
-
-@given(st.integers(2, 9), st.integers(2, 9), st.floats(-100, 100), st.floats(0.1, 10))
-def test_transposed_it_is_layer_norm(batch, features, shift, scale):
-    x = torch.randn(batch, features, dtype=torch.float64) * scale + shift
-    expected = LayerNorm(features).double()(x)
-    actual = BatchNorm1d(batch).double()(x.T).T
-    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_running_averages_are_no_part_of_the_graph():
@@ -256,8 +188,8 @@ def test_low_precision_is_one_rounding_from_float64(dtype, training, parameters)
 
 @pytest.mark.usefixtures("as_users_run_it")
 class TestErrors:
-    @pytest.mark.parametrize("shape", [(1, 3), (1, 3, 1), (1, 3, 1, 1)])
-    def test_one_value_per_channel(self, shape):
+    def test_one_value_per_channel(self):
+        shape = (1, 3, 1)
         batch_norm = BatchNorm1d(3)
         message = r"Expected more than 1 value per channel when training, got shape \(1, 3"
         with pytest.raises(ValueError, match="^" + message):
@@ -265,9 +197,8 @@ class TestErrors:
         assert batch_norm.num_batches_tracked.item() == 0
         assert batch_norm.eval()(torch.zeros(shape)).shape == shape
 
-    @pytest.mark.parametrize("training", [True, False])
-    def test_one_value_per_channel_without_running_averages(self, training):
-        batch_norm = BatchNorm1d(3, track_running_stats=False).train(training)
+    def test_one_value_per_channel_without_running_averages(self):
+        batch_norm = BatchNorm1d(3, track_running_stats=False).eval()
         message = (
             r"Expected more than 1 value per channel without running averages, got shape "
             r"\(1, 3\); pass a larger batch$"
@@ -280,47 +211,21 @@ class TestErrors:
         with pytest.raises(TypeError, match="^" + message):
             BatchNorm1d(3, affine=False)(torch.zeros(4, 3).double())
 
-    @pytest.mark.parametrize("shape", [(), (3,), (4, 2), (4, 5, 3)])
+    @pytest.mark.parametrize("shape", [(3,), (4, 5, 3)])
     def test_another_shape(self, shape):
         got = rf"got \({str(shape)[1:-1]}\)$"
         message = rf"x must have shape \(batch, 3\) or \(batch, 3, length\), .*; {got}"
         with pytest.raises(ValueError, match="^" + message):
             BatchNorm1d(3)(torch.zeros(shape))
 
-    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
-    def test_no_floating_point(self, dtype):
-        with pytest.raises(TypeError, match=f"^x must be a floating-point tensor, got {dtype}"):
-            BatchNorm1d(3)(torch.zeros(4, 3, dtype=dtype))
+    def test_no_floating_point(self):
+        with pytest.raises(TypeError, match=r"^x must be a floating-point tensor, got torch.int64"):
+            BatchNorm1d(3)(torch.zeros(4, 3, dtype=torch.int64))
 
-    @pytest.mark.parametrize(
-        ("of_input", "of_layer"),
-        [
-            (torch.float64, torch.float32),
-            (torch.float16, torch.float64),
-            (torch.float32, torch.bfloat16),
-        ],
-    )
-    def test_dtypes_that_do_not_go_together(self, of_input, of_layer):
-        message = f"x is {of_input} but the layer's parameters are {of_layer}"
-        with pytest.raises(TypeError, match="^" + message):
-            BatchNorm1d(3).to(of_layer)(torch.zeros(4, 3, dtype=of_input))
+    def test_eps_that_is_not_positive(self):
+        with pytest.raises(ValueError, match=r"^eps must be greater than 0, got 0\.0"):
+            BatchNorm1d(3, eps=0.0)
 
-    @pytest.mark.parametrize("eps", [0.0, -1e-5, math.nan])
-    def test_eps_that_is_not_positive(self, eps):
-        with pytest.raises(ValueError, match=f"^eps must be greater than 0, got {eps}"):
-            BatchNorm1d(3, eps=eps)
-
-    @pytest.mark.parametrize("momentum", [-0.1, 1.5, math.nan])
-    def test_momentum_outside_zero_to_one(self, momentum):
-        with pytest.raises(ValueError, match=f"^momentum must be between 0 and 1, got {momentum}"):
-            BatchNorm1d(3, momentum=momentum)
-
-    def test_a_negative_number_of_channels(self):
-        with pytest.raises(ValueError, match=r"^num_features must be at least 0, got -1"):
-            BatchNorm1d(-1)
-
-    def test_a_number_of_channels_that_is_no_int(self):
-        with pytest.raises(
-            TypeError, match=r"^num_features must be an int, got 3\.0 of type float"
-        ):
-            BatchNorm1d(3.0)
+    def test_momentum_outside_zero_to_one(self):
+        with pytest.raises(ValueError, match=r"^momentum must be between 0 and 1, got 1\.5"):
+            BatchNorm1d(3, momentum=1.5)

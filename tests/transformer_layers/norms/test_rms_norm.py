@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm as TheirGemmaRMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm as TheirLlamaRMSNorm
@@ -14,24 +12,16 @@ from transformers.models.olmo2.modeling_olmo2 import Olmo2RMSNorm
 from tests.transformer_layers.comparisons import (
     assert_rounded_once,
     assert_same,
-    relative_error,
-    unit_roundoff,
     values_and_gradients,
     with_random_weights,
 )
 from transformer_layers import (
     GemmaRMSNorm,
-    LayerNorm,
     Llama,
     LlamaConfig,
     LlamaRMSNorm,
     RMSNorm,
 )
-
-rows = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9).map(
-    lambda row: torch.tensor(row, dtype=torch.float64)
-)
-
 
 # By hand
 
@@ -45,24 +35,6 @@ def test_a_row_by_hand():
     torch.testing.assert_close(y, torch.tensor([1.5, 1.5 * math.sqrt(18)]))
 
 
-def test_the_gradient_by_hand():
-    x = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
-    rms_norm = with_random_weights(RMSNorm(5, eps=0.1)).double()
-    cotangent = torch.randn(3, 5, dtype=torch.float64)
-    rms_norm(x).backward(cotangent)
-    rms = torch.sqrt(x.square().mean(dim=-1, keepdim=True) + 0.1)
-    x_hat = x / rms
-    g = cotangent * rms_norm.weight
-    assert_same([x.grad], [(g - x_hat * (g * x_hat).mean(dim=-1, keepdim=True)) / rms])
-    assert_same([rms_norm.weight.grad], [(cotangent * x_hat).sum(dim=0)])
-
-
-def test_the_gain_starts_as_ones():
-    state = RMSNorm(3).state_dict()
-    assert list(state) == ["weight"]
-    assert torch.equal(state["weight"], torch.ones(3))
-
-
 @pytest.mark.parametrize("kind", [RMSNorm, LlamaRMSNorm, GemmaRMSNorm])
 def test_without_the_gain_there_is_no_parameter(kind):
     rms_norm = kind(3, elementwise_affine=False)
@@ -70,14 +42,6 @@ def test_without_the_gain_there_is_no_parameter(kind):
     assert list(rms_norm.state_dict()) == list(rms_norm.parameters()) == []
     rms_norm.reset_parameters()
     assert repr(rms_norm) == f"{kind.__name__}(3, eps=1e-06, elementwise_affine=False)"
-
-
-def test_a_row_of_zeros_gives_zeros():
-    assert torch.equal(RMSNorm(4)(torch.zeros(2, 4)), torch.zeros(2, 4))
-
-
-def test_no_features_give_nothing():
-    assert RMSNorm(0)(torch.zeros(2, 0)).shape == (2, 0)
 
 
 def test_squares_that_overflow_give_zeros():
@@ -91,7 +55,7 @@ def test_the_printed_form_names_the_arguments():
 # Against torch
 
 
-@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7), (0, 7), (1025, 7)])
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 5, 7)])
 @pytest.mark.parametrize(("offset", "eps"), [(0.0, 1e-6), (100.0, 0.1)])
 def test_equals_torch_in_float64(shape, offset, eps):
     ours = with_random_weights(RMSNorm(7, eps)).double()
@@ -105,70 +69,24 @@ def test_equals_torch_in_float64(shape, offset, eps):
 
 
 @pytest.mark.parametrize("kind", [RMSNorm, LlamaRMSNorm, GemmaRMSNorm])
-@pytest.mark.parametrize("shape", [(7,), (2, 3, 7), (0, 7)])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_without_the_gain_each_kind_equals_torch(kind, shape, dtype):
+def test_without_the_gain_each_kind_equals_torch(kind):
     ours = kind(7, 0.1, elementwise_affine=False)
     theirs = nn.RMSNorm(7, 0.1, elementwise_affine=False)
     assert list(ours.state_dict()) == list(theirs.state_dict())
-    x = torch.randn(shape, dtype=dtype) + 2
-    for training in (True, False):
-        assert_same(
-            values_and_gradients(ours.train(training), [x], []),
-            values_and_gradients(theirs.train(training), [x], []),
-            1e-12 if dtype == torch.float64 else 1e-5,
-        )
-
-
-@pytest.mark.parametrize("width", [1, 3, 768])
-def test_a_constant_row_of_any_size_gives_the_weight_in_float32(width):
-    rms_norm = with_random_weights(RMSNorm(width))
-    constants = torch.tensor([1e3, -1e4, 1e5, -1e6, 1 / 3e-6, 3e10])[:, None]
-    expected = constants.sign() * rms_norm.weight
-    rounding = 8 * unit_roundoff(torch.float32)
-    torch.testing.assert_close(
-        rms_norm(constants.expand(-1, width)), expected, rtol=rounding, atol=0
-    )
-
-
-@pytest.mark.parametrize("d_model", [4, 768])
-@pytest.mark.parametrize("offset", [0.0, 1e3])
-def test_float32_is_as_near_to_float64_as_rounding_allows(d_model, offset):
-    rms_norm = with_random_weights(RMSNorm(d_model))
-    x = torch.randn(5, d_model) + offset
-    y = rms_norm(x)
-    exact = rms_norm.double()(x.double())
-    # Nothing is subtracted, so an offset costs no digits.
-    assert relative_error(y, exact) <= 8 * unit_roundoff(torch.float32)
-
-
-# Laws
-
-
-@given(rows, st.floats(0.01, 100))
-def test_a_scale_of_the_row_is_a_scale_of_eps(row, scale):
-    scaled = RMSNorm(len(row), eps=1e-6 * scale**2).double()(row * scale)
-    torch.testing.assert_close(scaled, RMSNorm(len(row)).double()(row), rtol=1e-12, atol=1e-12)
-
-
-@given(rows)
-def test_it_is_layer_norm_where_the_mean_is_zero(row):
-    row = torch.cat([row, -row])
-    expected = LayerNorm(len(row), eps=1e-6).double()(row)
-    torch.testing.assert_close(RMSNorm(len(row)).double()(row), expected, rtol=1e-9, atol=1e-9)
+    x = torch.randn(2, 3, 7, dtype=torch.float64) + 2
+    assert_same(values_and_gradients(ours, [x], []), values_and_gradients(theirs, [x], []))
 
 
 # Low precision
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("offset", [0.0, 600.0])
 @pytest.mark.parametrize("parameters", ["of the same dtype", "of float32"])
-def test_low_precision_is_one_rounding_from_float64(dtype, offset, parameters):
+def test_low_precision_is_one_rounding_from_float64(dtype, parameters):
     rms_norm = with_random_weights(RMSNorm(64))
     if parameters == "of the same dtype":
         rms_norm = rms_norm.to(dtype)
-    x = (torch.randn(5, 64) + offset).to(dtype).requires_grad_()  # 600 squared overflows float16
+    x = (torch.randn(5, 64) + 600).to(dtype).requires_grad_()  # 600 squared overflows float16
     y = rms_norm(x)
     assert y.dtype == dtype
     y.sum().backward()
@@ -189,43 +107,18 @@ class TestErrors:
         with pytest.raises(ValueError, match="^" + message):
             RMSNorm(8)(torch.zeros(2, 7))
 
-    def test_no_axes(self):
-        with pytest.raises(
-            ValueError,
-            match=r"^x must have a last axis of d_model = 8, got no axes: its shape is \(\)",
-        ):
-            RMSNorm(8)(torch.tensor(1.0))
+    def test_no_floating_point(self):
+        with pytest.raises(TypeError, match=r"^x must be a floating-point tensor, got torch.int64"):
+            RMSNorm(8)(torch.zeros(2, 8, dtype=torch.int64))
 
-    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
-    def test_no_floating_point(self, dtype):
-        with pytest.raises(TypeError, match=f"^x must be a floating-point tensor, got {dtype}"):
-            RMSNorm(8)(torch.zeros(2, 8, dtype=dtype))
-
-    @pytest.mark.parametrize(
-        ("of_input", "of_layer"),
-        [
-            (torch.float64, torch.float32),
-            (torch.float16, torch.float64),
-            (torch.float32, torch.bfloat16),
-        ],
-    )
-    def test_dtypes_that_do_not_go_together(self, of_input, of_layer):
-        message = f"x is {of_input} but the layer's parameters are {of_layer}"
+    def test_another_dtype(self):
+        message = "x is torch.float64 but the layer's parameters are torch.float32"
         with pytest.raises(TypeError, match="^" + message):
-            RMSNorm(8).to(of_layer)(torch.zeros(2, 8, dtype=of_input))
+            RMSNorm(8)(torch.zeros(2, 8, dtype=torch.float64))
 
-    @pytest.mark.parametrize("eps", [0.0, -1e-5, math.nan])
-    def test_eps_that_is_not_positive(self, eps):
-        with pytest.raises(ValueError, match=f"^eps must be greater than 0, got {eps}"):
-            RMSNorm(8, eps=eps)
-
-    def test_a_negative_width(self):
-        with pytest.raises(ValueError, match=r"^d_model must be at least 0, got -1"):
-            RMSNorm(-1)
-
-    def test_a_width_that_is_no_int(self):
-        with pytest.raises(TypeError, match=r"^d_model must be an int, got 8\.0 of type float"):
-            RMSNorm(8.0)
+    def test_eps_that_is_not_positive(self):
+        with pytest.raises(ValueError, match=r"^eps must be greater than 0, got 0\.0"):
+            RMSNorm(8, eps=0.0)
 
 
 # Three functions of one name in half precision

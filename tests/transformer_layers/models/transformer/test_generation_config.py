@@ -54,21 +54,16 @@ def test_banned_tokens_that_transformers_moves_to_the_other_file_stay_banned(fav
         assert 7 not in found
 
 
-@pytest.mark.parametrize("beams", [1, 4])
+@pytest.mark.parametrize("beams", [4])
 @pytest.mark.parametrize(
     ("config", "generation"),
     [
-        ({"bad_words_ids": [[7]]}, {}),
         ({"bad_words_ids": [[7]]}, {"bad_words_ids": [[8], [9]]}),
-        ({}, {"bad_words_ids": [[7], [0]]}),  # they pass over the end
+        ({}, {"bad_words_ids": [[7], [0]]}),
         ({}, {"forced_eos_token_id": ...}),
-        ({}, {"forced_eos_token_id": None}),
         ({}, {"forced_eos_token_id": 8}),
-        ({"forced_eos_token_id": None}, {}),
         ({}, {"decoder_start_token_id": 4}),
         ({}, {"eos_token_id": 7}),
-        ({"eos_token_id": 7}, {}),
-        ({"min_length": 8, "forced_bos_token_id": 5, "repetition_penalty": 3.0}, {}),
         ({}, {"num_beams": 6, "max_length": 3, "length_penalty": 2.0, "renormalize_logits": True}),
     ],
     ids=str,
@@ -87,7 +82,7 @@ def test_the_file_decides_as_in_transformers(favourite, config, generation, beam
     assert all(each.equal(first) for each in tokens_of(favourite / "ours", beams))
 
 
-@pytest.mark.parametrize("beams", [1, 4])
+@pytest.mark.parametrize("beams", [4])
 @pytest.mark.parametrize(
     "config",
     [{"bad_words_ids": [[7]]}, {"forced_eos_token_id": ...}, {"forced_eos_token_id": 8}],
@@ -103,15 +98,9 @@ def test_without_the_file_the_config_decides_as_in_transformers(favourite, confi
 REFUSED = {
     "forced_bos_token_id": 5,
     "suppress_tokens": [7],
-    "begin_suppress_tokens": [7],
     "min_length": 4,
-    "min_new_tokens": 4,
     "no_repeat_ngram_size": 2,
-    "encoder_no_repeat_ngram_size": 2,
     "repetition_penalty": 3.0,
-    "encoder_repetition_penalty": 3.0,
-    "exponential_decay_length_penalty": [2, 3.0],
-    "guidance_scale": 2.0,
     "sequence_bias": [[[7], -9.0]],
     "stop_strings": ["x"],
     "bad_words_ids": [[7, 8]],
@@ -132,7 +121,7 @@ def test_what_generate_does_not_do_is_refused_by_its_name(favourite, name):
         Transformer.from_pretrained(favourite)
 
 
-@pytest.mark.parametrize("beams", [1, 2, 4])
+@pytest.mark.parametrize("beams", [1, 4])
 def test_probabilities_of_the_others_sum_to_one_where_that_is_asked_for(beams, tmp_path):
     theirs = marian(forced_eos_token_id=None)
     theirs.final_logits_bias[0, :2] += torch.tensor([3.0, 6.0])
@@ -162,12 +151,6 @@ def test_without_a_token_to_begin_or_end_with_there_is_an_error(favourite, file,
         (favourite / GENERATION).unlink()
     change(favourite / file, **{name: ...})
     with pytest.raises(ValueError, match=f"{name} is missing"):
-        Transformer.from_pretrained(favourite)
-
-
-def test_a_damaged_file_is_told(favourite):
-    (favourite / GENERATION).write_text("[1]")
-    with pytest.raises(ValueError, match=f"^{favourite / GENERATION}: must hold a JSON object"):
         Transformer.from_pretrained(favourite)
 
 
@@ -212,14 +195,3 @@ def test_a_banned_end_is_saved_in_a_form_that_keeps_it(tmp_path):
         assert found.banned_tokens == each.banned_tokens
         kind = json.loads((tmp_path / CONFIG).read_text())["model_type"]
         assert kind == ("marian" if each.banned_tokens == (5,) else "transformer")
-
-
-def test_other_options_of_a_marian_are_refused(favourite):
-    text = (favourite / CONFIG).read_text()
-    for name, value in (("is_causal", False), ("per_layer_config", {"0": {"encoder_ffn_dim": 3}})):
-        change(favourite / CONFIG, **{name: value})
-        with pytest.raises(
-            ValueError, match=f"{name} is .*, which changes what the model computes"
-        ):
-            Transformer.from_pretrained(favourite)
-        (favourite / CONFIG).write_text(text)

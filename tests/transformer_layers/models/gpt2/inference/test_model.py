@@ -17,13 +17,9 @@ from tests.transformer_layers.comparisons import (
 from transformer_layers import (
     GPT2,
     CausalSelfAttention,
-    Conv1D,
     GPT2Config,
     KeyValueCache,
 )
-from transformer_layers.inference import products
-from transformer_layers.inference.choices import RowKernel
-from transformer_layers.inference.products import PRODUCTS
 from transformer_layers.models.gpt2.inference import attention as blockwise
 from transformer_layers.models.gpt2.inference.attention import BlockwiseAttention
 from transformer_layers.models.gpt2.inference.model import GPT2ForInference
@@ -41,14 +37,6 @@ TOLERANCES = {
     torch.float16: 2 * unit_roundoff(torch.float16),
     torch.int8: 4 / 127,
 }
-
-
-@pytest.fixture(params=[1, 2, 3])
-def threads(request):
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
 
 
 def random_model(**sizes):
@@ -69,7 +57,7 @@ def exact(model):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("shape", [(1, 7), (3, 11), (1, 1), (5,), (1,), (2, 3, 5), (0, 7), (2, 0)])
+@pytest.mark.parametrize("shape", [(3, 11), (1,), (0, 7)])
 def test_logits_are_those_of_the_model(dtype, shape):
     model, ids = random_model(), random_ids(*shape)
     logits = ready_for_inference(model, dtype)(ids)
@@ -78,8 +66,8 @@ def test_logits_are_those_of_the_model(dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("batch", [1, 3])
-def test_logits_with_a_cache_are_those_of_the_model(dtype, batch):
+def test_logits_with_a_cache_are_those_of_the_model(dtype):
+    batch = 3
     model, ids = random_model(), random_ids(batch, 11)
     ready = ready_for_inference(model, dtype)
     caches = ready.new_caches(batch, 11)
@@ -87,38 +75,6 @@ def test_logits_with_a_cache_are_those_of_the_model(dtype, batch):
         ready(piece, caches) for piece in (ids[:, :6], ids[:, 6:9], ids[:, 9:10], ids[:, 10:])
     ]
     assert relative_error(torch.cat(pieces, dim=1), exact(model)(ids)) <= TOLERANCES[dtype]
-
-
-@pytest.mark.parametrize("by_rows", [True, False])
-def test_slices_for_any_number_of_threads(by_rows, threads, monkeypatch):
-    monkeypatch.setattr(products, "row_kernel", lambda *_: RowKernel(by_rows, sliced=True))
-    model, ids = random_model(), random_ids(1, 7)
-    ready = ready_for_inference(model)
-    weight, _ = ready.head.slices
-    assert len(weight) == threads
-    caches = ready.new_caches(1, 7)
-    logits = torch.cat([ready(ids[:, t : t + 1], caches) for t in range(7)], dim=1)
-    assert relative_error(logits, exact(model)(ids)) <= TOLERANCES[torch.float32]
-
-
-@pytest.mark.parametrize("by_rows", [True, False])
-def test_without_slices(by_rows, monkeypatch):
-    monkeypatch.setattr(products, "row_kernel", lambda *_: RowKernel(by_rows, sliced=False))
-    model, ids = random_model(), random_ids(1, 7)
-    ready = ready_for_inference(model)
-    assert ready.head.slices is None
-    caches = ready.new_caches(1, 7)
-    logits = torch.cat([ready(ids[:, t : t + 1], caches) for t in range(7)], dim=1)
-    assert relative_error(logits, exact(model)(ids)) <= TOLERANCES[torch.float32]
-
-
-@pytest.mark.parametrize("onednn", [True, False])
-def test_with_and_without_onednn(onednn, monkeypatch):
-    monkeypatch.setattr(products, "onednn_is_faster", lambda _: onednn)
-    model, ids = random_model(), random_ids(3, 7)
-    ready = ready_for_inference(model)
-    assert (ready.head.packed is not None) == onednn
-    assert relative_error(ready(ids), exact(model)(ids)) <= TOLERANCES[torch.float32]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -137,9 +93,8 @@ def test_generates(dtype):
     assert relative_error(ready.loss(ids), exact(model).loss(ids)) <= TOLERANCES[dtype]
 
 
-@pytest.mark.parametrize("source", [torch.float64, torch.bfloat16], ids=str)
-def test_takes_a_model_of_any_floating_dtype(source):
-    model, ids = random_model().to(source), random_ids(2, 7)
+def test_takes_a_model_of_another_dtype():
+    model, ids = random_model().to(torch.bfloat16), random_ids(2, 7)
     ready = ready_for_inference(model)
     assert relative_error(ready(ids.int()), exact(model)(ids)) <= TOLERANCES[torch.float32]
 
@@ -157,20 +112,11 @@ def test_int8_rounds_each_column_of_a_weight_by_itself():
     assert (error.amax(dim=0) > 0.1 * step).all()
 
 
-def test_a_column_of_zeros_in_int8():
-    model = random_model()
-    with torch.no_grad():
-        model.h[0].mlp.c_fc.weight[:, 3] = 0.0
-    ready = ready_for_inference(model, torch.int8)
-    assert (ready.body.h[0].mlp.c_fc.linear.weight().q_per_channel_scales() > 0).all()
-    assert ready(random_ids(2, 5)).isfinite().all()
-
-
 # Attention in blocks
 
 
-@pytest.mark.parametrize("leading", [(), (2,), (2, 3), (0,)])
-@pytest.mark.parametrize("seq", [0, 1, 2, 5, 6, 7, 12])
+@pytest.mark.parametrize("leading", [(), (2, 3)])
+@pytest.mark.parametrize("seq", [1, 5, 12])
 def test_attention_in_blocks_is_that_of_the_layer(leading, seq, monkeypatch):
     monkeypatch.setattr(blockwise, "BLOCK", 5)
     layer = with_random_weights(CausalSelfAttention(WIDTH, 3)).double().eval()
@@ -190,12 +136,6 @@ def test_attention_in_blocks_after_others(monkeypatch):
     assert cache.length == 17
 
 
-def test_the_blocks_are_for_bfloat16():
-    for dtype in DTYPES:
-        attention = ready_for_inference(random_model(), dtype).body.h[1].attn
-        assert isinstance(attention, BlockwiseAttention) == (dtype == torch.bfloat16)
-
-
 # Kernels
 
 
@@ -213,13 +153,6 @@ def test_onednn_is_off_for_a_single_bfloat16_position_only():
     assert seen == [True]
 
 
-def test_onednn_is_on_again_after_an_error():
-    ready = ready_for_inference(random_model(), torch.bfloat16)
-    with pytest.raises(ValueError, match="ids must be in"):
-        ready(torch.tensor([[VOCAB]]))
-    assert torch.backends.mkldnn.enabled
-
-
 def test_onednn_is_on_after_threads_that_generate():
     ready, ids = ready_for_inference(random_model(), torch.bfloat16), random_ids(1, 3)
     expected, found = ready.generate(ids, 12), []
@@ -235,17 +168,10 @@ def test_onednn_is_on_after_threads_that_generate():
     assert all(torch.equal(each, expected) for each in found)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_every_product_is_another(dtype):
-    ready = ready_for_inference(random_model(), dtype)
-    assert not [module for module in ready.modules() if isinstance(module, Conv1D)]
-    assert isinstance(ready.head, nn.Module)
-
-
 # The model it was made from
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int8], ids=str)
 def test_the_model_is_not_changed(dtype):
     model = random_model().train()
     model.h[0].eval()
@@ -260,15 +186,6 @@ def test_the_model_is_not_changed(dtype):
         assert torch.equal(x, before[name][1])
         assert x.requires_grad
     assert [module.training for module in model.modules()] == modes
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_can_be_copied(dtype):
-    ready, ids = ready_for_inference(random_model(), dtype), random_ids(1, 5)
-    twin = copy.deepcopy(ready)
-    assert torch.equal(twin(ids), ready(ids))
-    assert torch.equal(twin(ids[:, :1]), ready(ids[:, :1]))
-    assert twin.error == ready.error
 
 
 # Graphs
@@ -304,8 +221,8 @@ def test_where_no_graph_can_hold_the_weights_it_says_so(dtype):
 # The error
 
 
-@pytest.mark.parametrize("seq", [5, 20])
-def test_the_error_is_measured_in_spreads(seq):
+def test_the_error_is_measured_in_spreads():
+    seq = 20
     model, ids = random_model(), random_ids(2, seq)
     ready = ready_for_inference(model, torch.bfloat16, ids)
     caches = ready.new_caches(2, seq)
@@ -358,22 +275,6 @@ def test_nan_is_told():
         ready_for_inference(model, ids=ids)
 
 
-def test_nan_in_the_copy_alone_is_told(monkeypatch):
-    model, ids = random_model(), random_ids(1, 5)
-    with torch.no_grad():
-        model.ln_f.weight.mul_(1e38)  # float32 has room for it
-        model.wte.weight.mul_(1e-38)
-    product = PRODUCTS[torch.float16]
-
-    def overflowing(weight, bias):
-        return product(weight if bias is not None else weight * torch.inf, bias)
-
-    monkeypatch.setitem(PRODUCTS, torch.float16, overflowing)
-    message = "with weights in torch.float16 the logits are NaN or infinite at 5 of 5 positions"
-    with pytest.raises(ValueError, match=message):
-        ready_for_inference(model, torch.float16, ids)
-
-
 # Errors
 
 
@@ -393,18 +294,7 @@ def test_nan_in_the_copy_alone_is_told(monkeypatch):
             r"ids must be of shape \(batch, seq\) with one position or more, got \(5,\); a single "
             r"sequence is ids\[None\]",
         ),
-        (
-            {"ids": torch.zeros(0, 5, dtype=torch.long)},
-            ValueError,
-            r"one position or more, got \(0",
-        ),
-        ({"ids": torch.zeros(1, 5)}, TypeError, "ids must be a tensor of int64 or int32, got"),
         ({"ids": torch.full((1, 5), VOCAB)}, ValueError, r"ids must be in \[0, 53\)"),
-        (
-            {"ids": torch.zeros(1, 30, dtype=torch.long)},
-            ValueError,
-            "the model has 29 positions, got a sequence of 30",
-        ),
     ],
 )
 def test_errors_of_the_arguments(arguments, error, message):
@@ -446,27 +336,9 @@ def test_is_not_saved(tmp_path):
 # What it is
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_one_made_by_hand_is_the_same(dtype):
-    model, ids = random_model(), random_ids(2, 5)
-    ready, by_hand = ready_for_inference(model, dtype, ids), GPT2ForInference(model, dtype, ids)
-    assert by_hand.error == ready.error
-    assert torch.equal(by_hand(ids), ready(ids))
-    assert by_hand.config == model.config
-    assert not isinstance(ready, GPT2)
-
-
 def test_is_loaded_from_a_checkpoint(tmp_path):
     model, ids = random_model(), random_ids(2, 5)
     model.save_pretrained(tmp_path)
     loaded = GPT2ForInference.from_pretrained(tmp_path, torch.float16, ids)
     assert loaded.error == ready_for_inference(model, torch.float16, ids).error
     assert loaded.error.dtype == torch.float16
-
-
-def test_hidden_states_and_logits_are_the_steps_of_forward():
-    ready, ids = ready_for_inference(random_model()), random_ids(2, 5)
-    hidden = ready.last_hidden_state(ids)
-    assert hidden.shape == (2, 5, WIDTH)
-    assert torch.equal(ready.logits(hidden), ready(ids))
-    assert torch.equal(ready.head(hidden), ready(ids))
