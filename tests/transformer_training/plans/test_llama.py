@@ -1,13 +1,12 @@
-"""Llama is trained by its plan: alone, shared, killed and resumed."""
+"""Llama is trained by its plan: alone and shared."""
 
-import signal
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.transformer_training.processes import Parent, losses, wait_for_step
+from tests.transformer_training.processes import Parent, losses
 from transformer_layers import Llama, LlamaConfig, load_tokenizer
 from transformer_training import TrainingError, costs, estimate
 from transformer_training.config import parse
@@ -58,37 +57,10 @@ def test_it_learns_and_is_loaded(alone):
     assert model.generate(tokenizer.encode("a")[None, :3], 5).shape[1] > 5
 
 
-@pytest.mark.parametrize(("parallel", "size"), [("ddp", 2), ("fsdp", 2), ("tp", 2), ("fsdp+tp", 4)])
+@pytest.mark.parametrize(("parallel", "size"), [("fsdp", 2), ("tp", 2)])
 def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent, parallel, size):
     assert shared(parent, size, options, tmp_path / "out", parallel) == [0] * size
     close(tmp_path / "out", alone)
-
-
-def test_what_ranks_saved_one_process_goes_on_from(options, tmp_path, alone, parent):
-    out = tmp_path / "out"
-    assert shared(parent, 2, options, out, "tp") == [0, 0]
-    for step in (20, 30):
-        (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
-    train(parse([*options, "--out", str(out)]))
-    close(out, alone)
-
-
-def test_a_killed_run_goes_on(options, tmp_path, alone, parent):
-    out = tmp_path / "out"
-    process = parent.start([*options, "--out", str(out)], tmp_path / "said")
-    wait_for_step(out, 12, process)
-    process.kill(signal.SIGKILL)
-    process.wait()
-    train(parse([*options, "--out", str(out)]))
-    close(out, alone)
-
-
-def test_heads_of_keys_that_cannot_be_shared_are_named(options, tmp_path, parent):
-    command = [*options, "--out", str(tmp_path / "out"), "--parallel", "tp"]
-    processes = parent.ranks(4, command, tmp_path / "said")
-    assert {process.wait() for process in processes} - {0, 1} <= {-signal.SIGABRT}
-    said = "".join(process.said() for process in processes)
-    assert "4 ranks cannot share 2 heads of keys evenly" in said
 
 
 def test_what_a_step_costs_is_derived(options):
