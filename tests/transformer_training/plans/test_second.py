@@ -10,7 +10,7 @@ from tests.transformer_layers.models.second import Second, SecondConfig
 from tests.transformer_training.plans.second import PLAN
 from tests.transformer_training.processes import Parent, losses
 from transformer_layers import GPT2Config, load_tokenizer
-from transformer_training import TrainingError, costs, estimate
+from transformer_training import TrainingError, costs
 from transformer_training.config import parse
 from transformer_training.plans import PLANS, plan_of
 from transformer_training.run import train
@@ -76,15 +76,6 @@ def test_it_learns_and_is_loaded(alone):
 def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent):
     assert shared(parent, 2, options, tmp_path / "out", "tp") == [0, 0]
     close(tmp_path / "out", alone)
-
-
-def test_what_a_step_costs_is_derived(options):
-    sizes = SecondConfig(260, 8, 16, 1, 4, 2)
-    weights = sum(each.numel() for each in Second(sizes).parameters())
-    assert costs(sizes, 4).parameters == 4 * weights
-    cut = 4 * (2 * 16 * 16 + 2 * 16 * 8 + 3 * 16 * 32)
-    assert costs(sizes, 4, parallel="tp", ranks=2).parameters == 4 * weights - cut // 2
-    assert estimate(parse([*options, "--out", "-"]), 260).parameters == weights
 
 
 def test_what_no_plan_has_is_refused(options):

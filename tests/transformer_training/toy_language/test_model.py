@@ -60,17 +60,6 @@ def test_the_learning_rate_falls_in_the_second_half():
     assert 0 < falling < constant  # the fourth of four updates has half the rate
 
 
-def test_another_seed_is_another_model():
-    assert not same(trained_model(steps=0), trained_model(steps=0, seed=1))
-
-
-def test_names_that_there_are_not():
-    with pytest.raises(ValueError, match=r"^the parts are attention, .*; got 'soul'$"):
-        trained_model("soul")
-    with pytest.raises(ValueError, match=r"^name at least one kind"):
-        trained_model(kinds=())
-
-
 def test_the_model_of_the_pages_has_learned_all_six_kinds():
     model = trained_model()
     assert not model.training
