@@ -6,7 +6,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,17 +15,6 @@ import pytest
 Target: TypeAlias = Callable[..., object]
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
-
-
-@contextmanager
-def saver(target: Target, *args: Any) -> Iterator[None]:
-    """Runs `target` in a process of its own, and kills it at the end, wherever it is."""
-    pid = _forked(target, *args)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
 def killed_at_each_step(folder: Path, target: Target, *args: Any) -> Iterator[int]:
