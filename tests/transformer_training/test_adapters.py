@@ -200,12 +200,6 @@ def test_adapters_of_another_kind_are_refused(options, said, of_family, tmp_path
         load_adapters(load_model(folder), tmp_path / "adapter")
 
 
-def test_adapters_of_what_is_no_matrix_are_not_saved(of_family, tmp_path):
-    model = load_model(folder_of(of_family("gpt2")))
-    with pytest.raises(ValueError, match="saved of matrices alone, and something else has one"):
-        save_adapters(add_adapters(model, 2, target_modules=["wte", "c_fc"]), tmp_path / "adapter")
-
-
 def test_the_other_weights_stay_and_cost_nothing_in_a_checkpoint(published, tmp_path):  # noqa: F811
     config = parse([*published, *LORA, "--out", str(tmp_path / "run")])
     final = train(config)
@@ -242,18 +236,6 @@ def test_adapters_of_another_model_are_refused(published, tmp_path):  # noqa: F8
     model.save_pretrained(folder_of(published))
     with pytest.raises(TrainingError, match="another configuration: weights is"):
         train(config)
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (["--lora-rank", "2"], "--lora-rank needs --from"),
-        (["--lora-rank", "-1"], "--lora-rank must be at least 0"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(more, said):
-    with pytest.raises(TrainingError, match=said):
-        parse(["--data", "a.txt", "--out", "run", *more])
 
 
 def test_ranks_do_not_share_matrices_with_adapters(published, tmp_path):  # noqa: F811

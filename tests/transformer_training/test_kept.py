@@ -59,17 +59,6 @@ def test_each_call_returns_a_model_of_its_own_that_can_be_trained(folder):
     assert not second.wte.weight.is_inference()
 
 
-def test_the_dtype_is_that_of_the_page(folder):
-    trained_model(steps=3)
-    torch.set_default_dtype(torch.float64)
-    try:
-        found = [trained_model(steps=3) for _ in range(2)]
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert found[0].wte.weight.dtype == torch.float64
-    assert same(*found)
-
-
 @pytest.mark.parametrize("damage", [b"", None])
 def test_a_damaged_file_is_trained_anew(folder, damage):
     first = trained_model(steps=3)

@@ -56,6 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Results]
     return found[0], found[1]
 
 
+@pytest.mark.nightly  # small models are trained twice, in processes of their own
 @pytest.mark.parametrize("language", ["toy_language", "toy_translation"])
 def test_trained_models_agree_to_five_decimals(results, language):
     plain, vectors = (each[language] for each in results)

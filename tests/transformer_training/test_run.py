@@ -235,10 +235,6 @@ class TestGoingOn:
         with pytest.raises(TrainingError, match="was made of other texts"):
             run(dropping, halfway, "--data", str(other))
 
-    def test_how_often_it_saves_may_change(self, dropping, halfway, unbroken):
-        run(dropping, halfway, "--checkpoint-every", "3", "--keep", "1")
-        assert same(halfway, unbroken)
-
 
 class TestWhatCannotGoOn:
     def test_a_loss_that_is_no_number(self, small, tmp_path):
@@ -276,10 +272,6 @@ class TestWhatCannotGoOn:
             run(small, tmp_path, "--steps", "3000")
         process.kill()
         assert process.wait() == -signal.SIGKILL
-
-    def test_micro_batches_of_different_size(self, small, tmp_path):
-        with pytest.raises(TrainingError, match="--micro-batch 3 must divide 4"):
-            run(small, tmp_path, "--micro-batch", "3")
 
     def test_a_model_that_the_memory_cannot_hold(self, small, tmp_path, monkeypatch):
         def allocate(sizes: GPT2Config) -> GPT2:

@@ -43,15 +43,6 @@ def test_a_text_that_is_encoded_in_pieces_has_the_same_tokens(config, tmp_path, 
     assert len(list(tokens._pieces(odd))) > 1
 
 
-def test_the_file_is_made_once(config, tmp_path, monkeypatch):
-    first = prepare(config, tmp_path)
-    monkeypatch.setattr(tokens, "_write", None)
-    monkeypatch.setattr(tokens, "train_tokenizer", None)
-    again = prepare(config, tmp_path)
-    assert again.train.equal(first.train)
-    assert again.fingerprint == first.fingerprint
-
-
 def test_a_file_that_was_not_finished_is_made_again(config, tmp_path, monkeypatch):
     def full(descriptor: int, numbers: object) -> None:
         raise OSError(28, "No space left on device")
@@ -174,10 +165,3 @@ def test_other_texts_need_another_folder(config, text, tmp_path):
     copy.write_text(text.read_text() + "more")
     with pytest.raises(TrainingError, match="was made of other texts, or with another tokenizer"):
         prepare(config, tmp_path)
-
-
-def test_a_short_text_has_a_tokenizer_of_fewer_tokens(config, tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_text("the keys to the box are old\n" * 40)
-    config = dataclasses.replace(config, data=(str(path),), vocab_size=0)
-    assert prepare(config, tmp_path).tokenizer.vocab_size == 257

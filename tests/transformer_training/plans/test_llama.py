@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
-from tests.transformer_training.processes import Parent, losses
+from tests.transformer_training.processes import (
+    TOLERANCE,
+    assert_close,
+    losses,
+    shared,
+)
 from transformer_layers import Llama, LlamaConfig, load_tokenizer
 from transformer_training import TrainingError, costs, estimate
 from transformer_training.config import parse
@@ -15,7 +19,6 @@ from transformer_training.run import train
 
 pytestmark = pytest.mark.xdist_group("ranks")  # one process has the run to compare with
 
-TOLERANCE = 3e-5  # see ../test_ranks.py
 SIZES = LlamaConfig(260, 16, 48, 1, 4, 2, max_position_embeddings=8)
 
 
@@ -35,21 +38,6 @@ def alone(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def close(left: Path, right: Path) -> None:
-    torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
-    ours, theirs = (load_file(each / "final/model.safetensors") for each in (left, right))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
-
-
-def shared(parent: Parent, size: int, options: list[str], out: Path, parallel: str) -> list[int]:
-    command = [*options, "--out", str(out), "--parallel", parallel]
-    processes = parent.ranks(size, command, out.parent / f"said-{parallel}-{size}")
-    statuses = [process.wait() for process in processes]
-    if any(statuses):
-        print(*(process.said()[-3000:] for process in processes), sep="\n----\n")
-    return statuses
-
-
 def test_it_learns_and_is_loaded(alone):
     assert losses(alone)[-1] < losses(alone)[0] - 1
     model, tokenizer = Llama.from_pretrained(alone / "final"), load_tokenizer(alone / "final")
@@ -59,8 +47,8 @@ def test_it_learns_and_is_loaded(alone):
 
 @pytest.mark.parametrize(("parallel", "size"), [("fsdp", 2), ("tp", 2)])
 def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent, parallel, size):
-    assert shared(parent, size, options, tmp_path / "out", parallel) == [0] * size
-    close(tmp_path / "out", alone)
+    shared(parent, size, options, tmp_path / "out", "--parallel", parallel)
+    assert_close(tmp_path / "out", alone, TOLERANCE)
 
 
 def test_what_a_step_costs_is_derived(options):

@@ -1,4 +1,4 @@
-"""The translator learns the language, is the same each time, and fails without a part."""
+"""The translator learns the language, is the same each time, and can lose a part."""
 
 import pytest
 import torch
@@ -11,10 +11,8 @@ from transformer_training.toy_translation import (
     attention_to_source,
     batch,
     decode,
-    draw,
     held_out,
     share_exact,
-    source_mask,
     trained_translator,
     translated,
 )
@@ -34,11 +32,6 @@ def translator() -> Transformer:
     return trained_translator()
 
 
-@pytest.fixture(scope="module")
-def ablated() -> dict[str, Transformer]:
-    return {part: trained_translator(part) for part in ABLATIONS}
-
-
 def made(part: str | None) -> Transformer:
     torch.manual_seed(1)
     config = TransformerConfig(60, d_model=12, num_layers=2, num_heads=3, d_ff=16, dropout=0.0)
@@ -50,30 +43,6 @@ def test_the_translator_of_the_pages_translates_what_is_held_out(translator):
     assert translator.embedding.weight.dtype == torch.float32
     assert min(share_exact(translator, kind) for kind in VERBS) >= 0.98
     assert translated(translator, SENTENCES) == translated(translator, SENTENCES, beams=3) == GERMAN
-
-
-def test_without_attention_to_the_source_nothing_is_translated(ablated):
-    model = ablated["cross-attention"]
-    assert share_exact(model) < 0.02
-    assert len(set(translated(model, [pair.source for pair in held_out()[::50]]))) == 1
-
-
-def test_without_the_mask_the_loss_is_lowest_and_nothing_is_translated(ablated, translator):
-    sources, targets = draw(200, torch.Generator().manual_seed(5))
-
-    def loss(model):
-        return model.loss(sources, targets, source_mask(sources)).item()
-
-    assert loss(ablated["mask"]) < 0.01
-    assert share_exact(ablated["mask"]) < 0.02
-    assert loss(ablated["cross-attention"]) > 0.5 > loss(translator)
-
-
-def test_without_positions_nouns_of_one_number_change_places(ablated):
-    model = ablated["positions"]
-    assert share_exact(model) < 0.85
-    there, back = "the cat near the dog is old .", "the dog near the cat is old ."
-    assert len(set(translated(model, [there, back]))) == 1
 
 
 def test_the_share_counts_sentences_of_the_kind_without_a_mistake(monkeypatch):
