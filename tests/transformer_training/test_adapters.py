@@ -227,17 +227,6 @@ def test_a_run_that_was_ended_goes_on_as_if_it_had_not_been(published, tmp_path)
     assert (again / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_adapters_of_another_model_are_refused(published, tmp_path):  # noqa: F811
-    config = parse([*published, *LORA, "--out", str(tmp_path / "run")])
-    train(config)
-    model = AutoModelForCausalLM.from_pretrained(folder_of(published))
-    with torch.no_grad():
-        next(model.parameters()).add_(1)
-    model.save_pretrained(folder_of(published))
-    with pytest.raises(TrainingError, match="another configuration: weights is"):
-        train(config)
-
-
 def test_ranks_do_not_share_matrices_with_adapters(published, tmp_path):  # noqa: F811
     with pytest.raises(TrainingError, match="ranks cannot share the matrices that have adapters"):
         parse([*published, *LORA, "--out", str(tmp_path), "--parallel", "fsdp"])

@@ -138,18 +138,6 @@ def test_a_tokenizer_must_end_with_what_ends_a_text(config, tmp_path):
         prepare_pairs(config, tmp_path / "again")
 
 
-def test_what_is_no_text_is_named_with_its_option(config, tmp_path):
-    for put, said in ((b"", "is empty"), (b"\xff\n", "is no text in UTF-8")):
-        path = tmp_path / "bad"
-        path.write_bytes(put)
-        bad = dataclasses.replace(config, target=(str(path),))
-        with pytest.raises(TrainingError, match=f"^--target {path}: {said}"):
-            prepare_pairs(bad, tmp_path / "tokens")
-    absent = dataclasses.replace(config, source=("/no/such/file",))
-    with pytest.raises(TrainingError, match=r"^--source /no/such/file: there is no such file"):
-        prepare_pairs(absent, tmp_path / "tokens")
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

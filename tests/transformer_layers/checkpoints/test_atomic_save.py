@@ -2,7 +2,6 @@
 
 import os
 import re
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -78,17 +77,6 @@ def test_a_load_at_any_step_of_a_save_is_of_one_model(tmp_path):
     assert found == sorted(found)
     assert set(found) == {0, 1}
     assert loaded(tmp_path) == 1
-
-
-def test_threads_that_save_do_not_mix(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-    threads = [threading.Thread(target=save, args=(tmp_path, i % 3)) for i in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    loaded(tmp_path)
-    assert names(tmp_path) == BOTH
 
 
 # What others left

@@ -92,36 +92,6 @@ def test_greedy_is_wrong_where_a_likely_word_leads_nowhere():
     assert search(logits, 2, 4)[0].tolist() == [b, END]
 
 
-@given(st.integers(0, 2**16), st.integers(1, 5))
-def test_sequences_of_a_batch_do_not_depend_on_each_other(seed, beams):
-    tables = [random_table(6, seed + i) for i in range(3)]
-    logits = torch.zeros(18, 18, 6, dtype=torch.float64)
-    # The three tables side by side: tokens of row i are told apart by its own start.
-    alone = [search(each, beams, 6, 0.6) for each in tables]
-
-    class Rows:
-        def __init__(self):
-            self.parts = [Table(each, beams) for each in tables]
-
-        def read(self, last):
-            parts = last.unflatten(0, (3, beams))
-            return torch.cat([t.read(p) for t, p in zip(self.parts, parts, strict=True)])
-
-        def reorder(self, rows):
-            for i, table in enumerate(self.parts):
-                own = rows[i * beams : (i + 1) * beams] - i * beams
-                assert bool((own >= 0).all())
-                assert bool((own < beams).all())
-                table.reorder(own)
-
-    rows = Rows()
-    first = torch.full((3,), START)
-    together = beam_search(rows.read, rows.reorder, first, beams, 6, END, PADDING, 0.6)
-    assert logits.shape[0] == 18
-    for row, single in zip(together, alone, strict=True):
-        assert without_padding(row) == without_padding(single[0])
-
-
 def test_a_cut_sequence_ends_with_the_forced_token_or_is_left():
     logits = torch.full((4, 4, 4), -30.0)
     logits[..., 3] = 0.0

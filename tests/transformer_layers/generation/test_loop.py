@@ -1,7 +1,6 @@
 """GPT-2's `generate` and `stream`, against the model without a cache, `transformers` and laws."""
 
 import math
-import threading
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from tests.transformer_layers.models.gpt2.models import (
     seeded,
     seeds,
 )
-from transformer_layers import GPT2, KeyValueCache
 
 # Generation, against the model and transformers
 
@@ -79,39 +77,6 @@ def test_each_module_stays_in_its_mode_after_an_error():
     assert modes(model) == before
 
 
-def test_threads_that_generate_at_once_leave_each_module_in_its_mode():
-    # The second begins while the first is at work, and ends after it.
-    model = mixed_modes(random_model(dropout=0.9))
-    before, expected = modes(model), model.generate(random_ids(2, 4), 3)
-    steps = {name: threading.Event() for name in ("first begun", "second begun", "first ended")}
-
-    def meet(*_):
-        if threading.current_thread().name == "first":
-            steps["first begun"].set()
-            assert steps["second begun"].wait(timeout=60)
-        else:
-            steps["second begun"].set()
-            assert steps["first ended"].wait(timeout=60)
-
-    def generate():
-        results.append(model.generate(random_ids(2, 4), 3))
-        if threading.current_thread().name == "first":
-            steps["first ended"].set()
-
-    handle = model.wte.register_forward_pre_hook(meet)
-    results: list[torch.Tensor] = []
-    threads = [threading.Thread(target=generate, name=name) for name in ("first", "second")]
-    threads[0].start()
-    assert steps["first begun"].wait(timeout=60)
-    threads[1].start()
-    for thread in threads:
-        thread.join()
-    handle.remove()
-    assert modes(model) == before
-    assert len(results) == 2
-    assert all(torch.equal(result, expected) for result in results)
-
-
 # Work and memory
 
 
@@ -120,34 +85,6 @@ def test_each_position_is_computed_once():
     model.h[0].register_forward_pre_hook(lambda _, inputs: computed.append(inputs[0].shape[1]))
     model.generate(random_ids(2, 5), 8)
     assert computed == [5, 1, 1, 1, 1, 1, 1, 1]
-
-
-def test_the_head_scores_the_last_position_only(monkeypatch):
-    model, scored = random_model(), []
-    logits = GPT2.logits
-    monkeypatch.setattr(GPT2, "logits", lambda self, x: scored.append(x.shape) or logits(self, x))
-    model.generate(random_ids(2, 5), 3)
-    assert scored == [(2, 12)] * 3
-
-
-def test_keys_and_values_stay_where_they_were_allocated(monkeypatch):
-    model, places = random_model(), []
-    append = KeyValueCache.append
-
-    def recorded(self, key, value):
-        result = append(self, key, value)
-        places.append(tuple((x.untyped_storage().data_ptr(), x.shape[-2]) for x in result))
-        return result
-
-    monkeypatch.setattr(KeyValueCache, "append", recorded)
-    model.generate(random_ids(2, 5), 8)
-    assert len(places) == 8 * 2
-    for layer in (0, 1):
-        keys, values = zip(*places[layer::2], strict=True)
-        for steps in (keys, values):
-            assert len({place for place, _ in steps}) == 1
-            assert [length for _, length in steps] == [5, *range(6, 13)]
-    assert len({place for step in places for place, _ in step}) == 4
 
 
 # Limits
@@ -176,19 +113,6 @@ def test_int32_tokens():
 
 
 # The end of a sequence
-
-
-@given(seeds, st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=6))
-@settings(max_examples=25)
-def test_in_a_batch_each_row_ends_by_itself_and_is_filled_up(seed, stops):
-    model, ids = random_model(seed), random_ids(4, 3, seed)
-    whole = model.generate(ids, 12)[:, 3:].tolist()
-    ends = [next((i for i, token in enumerate(row) if token in stops), 11) for row in whole]
-    expected = [
-        [*row[: end + 1], *[stops[0]] * (max(ends) - end)]
-        for row, end in zip(whole, ends, strict=True)
-    ]
-    assert model.generate(ids, 12, eos_token=tuple(stops))[:, 3:].tolist() == expected
 
 
 def test_nothing_is_computed_after_all_have_ended():
@@ -306,16 +230,6 @@ def test_the_logits_of_new_tokens_are_those_of_the_model():
     assert logits.shape == (3, 7, VOCAB)
     assert not logits.requires_grad
     torch.testing.assert_close(logits, model(tokens)[:, 3:-1])
-
-
-def test_the_logits_of_a_list_are_lists_as_long_as_the_new_tokens():
-    model = random_model()
-    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
-    end = model.generate(prompts, 6)[0][4].item()
-    found, logits = model.generate(prompts, 6, eos_token=end, return_logits=True)
-    for prompt, row, scores in zip(prompts, found, logits, strict=True):
-        torch.testing.assert_close(scores, model(row)[len(prompt) - 1 : -1])
-    assert len(logits[0]) <= 3
 
 
 def test_a_stream_gives_logits_with_each_token():

@@ -1,7 +1,6 @@
 """The distribution of the next token and draws from it, by enumeration, laws and `transformers`."""
 
 import math
-from fractions import Fraction
 
 import pytest
 import torch
@@ -49,36 +48,6 @@ def test_the_distribution_by_hand(options, expected):
     torch.testing.assert_close(
         next_token_distribution(logits, **{"temperature": 1.0} | options), expected
     )
-
-
-@given(
-    st.lists(st.integers(1, 30), min_size=1, max_size=8),
-    st.sampled_from([1, 2, 3]),
-    st.none() | st.integers(1, 9),
-    st.none() | st.integers(0, 10**6),
-)
-def test_the_distribution_by_enumeration(weights, power, top_k, nucleus):
-    # Logits whose softmax at temperature 1 / power has the ratios weights ** power, in fractions.
-    kept = {i: Fraction(weight**power) for i, weight in enumerate(weights)}
-    if top_k is not None:
-        least = sorted(kept.values(), reverse=True)[:top_k][-1]
-        kept = {i: weight for i, weight in kept.items() if weight >= least}
-    top_p = None
-    if nucleus is not None:
-        # Half of a unit between two integers: no sum of weights equals it.
-        total = sum(kept.values())
-        wanted = Fraction(nucleus % int(total)) + Fraction(1, 2)
-        top_p, so_far, order = float(wanted / total), Fraction(0), []
-        for i in sorted(kept, key=lambda i: (-kept[i], i)):
-            if so_far < wanted:
-                order.append(i)
-            so_far += kept[i]
-        kept = {i: kept[i] for i in order}
-    total = sum(kept.values())
-    expected = [float(kept.get(i, Fraction(0)) / total) for i in range(len(weights))]
-    logits = torch.tensor(weights, dtype=torch.float64).log()
-    actual = next_token_distribution(logits, 1 / power, top_k, top_p)
-    torch.testing.assert_close(actual, torch.tensor(expected, dtype=torch.float64))
 
 
 def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
@@ -221,14 +190,6 @@ def test_draws_are_decided_by_the_generator_or_else_by_the_global_one():
     for seed, expected in zip((3, 4), drawn[1:], strict=True):
         torch.manual_seed(seed)
         assert torch.equal(next_token(logits, 1.0), expected)
-
-
-def test_half_precision_is_drawn_from_in_float32():
-    # 60000 tokens of one probability: their sum is no number of float16.
-    logits = torch.zeros(60000, dtype=torch.float16)
-    probabilities = next_token_distribution(logits, 1.0, top_p=0.5)
-    assert probabilities.dtype == torch.float32
-    assert abs((probabilities > 0).sum().item() - 30000) < 10
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -115,25 +115,7 @@ def test_the_pair_of_the_lowest_rank_comes_first_and_then_the_leftmost():
     assert merged("a", {("a", "a"): 0}) == ["a"]
 
 
-def test_equally_frequent_pairs_are_merged_by_the_numbers_of_their_tokens():
-    assert train(["ba,dc,bc,da"], 257)[1] == [("b", "a")]
-    # The second token decides where the first is the same; "z" has a lower number than "Ġ".
-    assert train(["bz,ba"], 257)[1] == [("b", "a")]
-    assert train(["qz", " z"], 257)[1] == [("q", "z")]
-    assert train(["qz,aq"], 257)[1] == [("a", "q")]
-
-
 # The published vocabulary
-
-
-def test_the_numbers_follow_from_the_merges_alone():
-    vocab, merges = published_vocabulary()
-    tokens = [*sorted(BYTES), *(first + second for first, second in merges), END_OF_TEXT]
-    # The published order of the bytes is that of their characters, as Unicode has them.
-    assert vocab == {token: i for i, token in enumerate(tokens)}
-    assert of_tiktoken() == {
-        bytes(BYTES[c] for c in token): i for token, i in vocab.items() if token != END_OF_TEXT
-    }
 
 
 @given(st.text())
@@ -203,12 +185,6 @@ def test_special_tokens_are_text_unless_allowed():
         assert allowed == fast.encode(text, special=True).tolist()
         assert allowed.count(50256) == text.count(END_OF_TEXT)
         assert decode(allowed, tokens()) == decode(as_text, tokens()) == text
-
-
-def test_of_two_special_tokens_the_longer_is_taken():
-    vocab = published_vocabulary()[0] | {"<a>": 50257, "<a><b>": 50258}
-    found = encode("<a><b><a>", vocab, ranks(), special=["<a>", "<a><b>"])
-    assert found == [50258, 50257]
 
 
 # Decoding

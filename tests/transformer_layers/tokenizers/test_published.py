@@ -240,14 +240,6 @@ def test_a_stream_is_the_text(both, numbers, text):
             assert len(pieces) == len(ids) + 1
 
 
-def test_what_is_known_of_its_tokens(both):
-    ours, theirs = both
-    assert ours.vocab_size == len(theirs)
-    assert (ours.bos_token, ours.eos_token) == (theirs.bos_token_id, theirs.eos_token_id)
-    assert ours.pad_token == theirs.pad_token_id
-    assert ours.chat_template == theirs.chat_template
-
-
 def test_a_copy_encodes_alike(both):
     ours, _ = both
     ours.encode("a", special=True)
@@ -398,18 +390,6 @@ def test_gpt2s_own_files_are_read_as_before(tmp_path):
     assert published.eos_token == ours.eos_token == ours.end_of_text
 
 
-def test_gpt2s_files_beside_other_tokens_or_a_template(tmp_path):
-    train_tokenizer(TEXTS, 300).save(tmp_path)
-    theirs = AutoTokenizer.from_pretrained(tmp_path)
-    (tmp_path / "chat_template.jinja").write_text(CHATML, encoding="utf-8")
-    assert load_tokenizer(tmp_path).chat(CHAT[:1]).tolist()
-    (tmp_path / "chat_template.jinja").unlink()
-    theirs.add_special_tokens({"pad_token": "<pad>"})
-    theirs.save_pretrained(tmp_path)
-    found = load_tokenizer(tmp_path)
-    assert found.pad_token == theirs.pad_token_id == 300
-
-
 def test_a_description_of_another_vocabulary_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_layers.tokenizers.load.PAUSES", (0.0,))
     train_tokenizer(TEXTS, 300).save(tmp_path / "other")
@@ -431,17 +411,14 @@ def test_a_named_token_keeps_the_flags_that_it_has(tmp_path):
         assert ours.encode(text, special=True).tolist() == theirs(text).input_ids
 
 
-@pytest.mark.parametrize("beside", [False, True])
-def test_tools_have_a_template_of_their_own(tmp_path, beside):
+def test_tools_have_a_template_of_their_own(tmp_path):
     library, entries = qwen()
     tools = "{{ tools | length }} tools{% for m in messages %}{{ m.content }}{% endfor %}"
-    several = [{"name": "default", "template": CHATML}, {"name": "tool_use", "template": tools}]
     place = tmp_path / "first"
-    written(place, library, entries | {"chat_template": None if beside else several})
-    if beside:  # as transformers writes them
-        (place / "additional_chat_templates").mkdir()
-        (place / "additional_chat_templates" / "tool_use.jinja").write_text(tools)
-        (place / "chat_template.jinja").write_text(CHATML)
+    written(place, library, entries | {"chat_template": None})
+    (place / "additional_chat_templates").mkdir()  # as transformers writes them
+    (place / "additional_chat_templates" / "tool_use.jinja").write_text(tools)
+    (place / "chat_template.jinja").write_text(CHATML)
     load_tokenizer(place).save(tmp_path / "second")
     for folder in (place, tmp_path / "second"):
         theirs, ours = AutoTokenizer.from_pretrained(folder), load_tokenizer(folder)

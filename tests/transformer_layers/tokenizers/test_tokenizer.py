@@ -3,8 +3,6 @@
 import functools
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -89,14 +87,6 @@ pieces_of_text = st.lists(
 ).map("".join)
 
 
-@given(st.lists(st.integers(0, 299), max_size=12))
-@example([188, 162, 188])  # ends within a character
-def test_a_stream_is_the_text_token_by_token(ids):
-    ids = torch.tensor(ids, dtype=torch.int64)
-    for each in (ids, ids.int()):
-        assert "".join(trained().decode_stream(each[:, None])) == trained().decode(ids)
-
-
 def test_a_character_appears_when_it_is_whole():
     tokenizer = Tokenizer(with_merges()._vocab | {"<a b>": 257}, [])
     ids = torch.cat([tokenizer.encode("a🙂b"), torch.tensor([257])])
@@ -107,26 +97,6 @@ def test_a_character_appears_when_it_is_whole():
 
 
 # Training
-
-
-WITHOUT_BREAKS = """
-import random
-from transformer_layers import train_tokenizer
-
-letters = "".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz", k=300_000))
-for text in (letters, "a" * 1_000_000, "\\n" * 1_000_000, "\\0" * 200_000, "low" * 300_000):
-    tokenizer = train_tokenizer([text], 262)
-    assert tokenizer.decode(tokenizer.encode(text)) == text
-print("done")
-"""
-
-
-def test_texts_without_breaks_come_to_an_end():
-    # In a process of its own with a time limit, as a guard: uncut, it takes half an hour.
-    found = subprocess.run(
-        [sys.executable, "-c", WITHOUT_BREAKS], capture_output=True, text=True, timeout=300
-    )
-    assert found.stdout == "done\n", found.stderr
 
 
 # Files
@@ -303,12 +273,6 @@ def test_without_a_network_the_error_says_what_is_missing(hubs_cache):
     )
     with pytest.raises(FileNotFoundError, match=f"^{re.escape(message)}$"):
         load_tokenizer("openai-community/gpt2")
-
-
-def test_what_was_fetched_is_loaded_without_a_network(hubs_cache, tmp_path):
-    trained().save(tmp_path / "saved")
-    kept(hubs_cache, *(tmp_path / "saved").iterdir())
-    assert load_tokenizer("openai-community/gpt2")._vocab == trained()._vocab
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -59,15 +59,6 @@ def test_only_its_own_parameters_are_gone(part):
     assert after == {}
 
 
-def test_no_attention_and_no_feed_forward_add_nothing():
-    zeros = torch.zeros_like(X)
-    for block in without("attention").h:
-        assert torch.equal(block.attn(X), zeros)
-        assert torch.equal(block(X), X + block.mlp(block.ln_2(X)))
-    for block in without("feed-forward").h:
-        assert torch.equal(block(X), X + block.attn(block.ln_1(X)))
-
-
 @torch.no_grad()
 def test_without_attentions_weights_each_word_gets_the_mean_of_what_it_may_see():
     attention, before = without("attention weights").h[0].attn, whole().h[0].attn

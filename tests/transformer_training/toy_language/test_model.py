@@ -10,13 +10,6 @@ def same(first: torch.nn.Module, second: torch.nn.Module) -> bool:
     return all(map(torch.equal, first.parameters(), second.parameters()))
 
 
-@pytest.fixture
-def float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def test_the_model_is_the_same_whatever_was_drawn_before():
     torch.manual_seed(1)
     first = trained_model(steps=5)
@@ -29,13 +22,6 @@ def test_the_model_is_the_same_whatever_was_drawn_before():
     assert same(first, second)
     assert same(first, third)
     assert not third.wte.weight.is_inference()
-
-
-def test_the_model_is_the_same_on_pages_of_another_dtype(float64):
-    wide = trained_model(steps=5)
-    assert wide.wte.weight.dtype == torch.float64
-    torch.set_default_dtype(torch.float32)
-    assert same(wide.float(), trained_model(steps=5))
 
 
 def test_torch_is_left_as_it_was():

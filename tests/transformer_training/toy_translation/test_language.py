@@ -121,13 +121,3 @@ def test_draws_are_training_pairs_and_those_of_the_generator():
     assert not torch.equal(sources, drawn(1)[0])
     torch.manual_seed(0)
     assert torch.equal(draw(200)[1], targets)
-
-
-def test_draws_are_among_as_many_pairs_as_are_asked_for():
-    many = len(training())
-    sources, _ = draw(200, torch.Generator().manual_seed(0), among=3)
-    expected = {training()[number * many // 3].source for number in range(3)}
-    assert {decode(row) for row in sources} == expected
-    for among in (0, many + 1):
-        with pytest.raises(ValueError, match=f"among must be from 1 to {many} pairs, got {among}"):
-            draw(1, among=among)
