@@ -22,8 +22,6 @@ TEXTS = [
     "Größe, naïveté, 語彙, Ελληνικά, and 🙂🙂🙂 are tokens too.",
 ]
 
-FILES = ["merges.txt", "tokenizer.json", "tokenizer_config.json", "vocab.json"]
-
 
 @functools.cache
 def trained():
@@ -60,9 +58,6 @@ def test_numbers_are_those_of_gpt2():
     assert trained().vocab_size == 300
 
 
-# Bytes
-
-
 # Laws
 
 
@@ -94,9 +89,6 @@ def test_a_character_appears_when_it_is_whole():
     assert list(stream) == ["a", "", "", "", "🙂", "b", "<a b>", ""]
     assert list(tokenizer.decode_stream(ids[:3].split(1))) == ["a", "", "", "\ufffd"]
     assert list(tokenizer.decode_stream([])) == [""]
-
-
-# Training
 
 
 # Files

@@ -21,7 +21,6 @@ from transformer_layers import (
     TransformerConfig,
     load_model,
     load_tokenizer,
-    smoothed_cross_entropy,
 )
 from transformer_training import TrainingConfig, TrainingError, costs, estimate, inverse_sqrt_rate
 from transformer_training.config import parse
@@ -130,18 +129,6 @@ def test_each_token_of_a_step_counts_as_much(options, tmp_path):
     run.loss.eval()  # and validation is without smoothing
     found = [run.loss_of(each) for each in run.tokens.batches(rows.split(1), rows)]
     torch.testing.assert_close(torch.stack(found).mean(), cross_entropy(*flat, ignore_index=260))
-
-
-def test_the_validation_loss_is_that_of_all_tokens_held_out(options, tmp_path):
-    config = parse([*options, "--out", str(tmp_path), "--batch-size", "5"])
-    run = Run(config, Ranks(0, 1, torch.device("cpu")))
-    assert run.tokens.rows(held_out=True) == 20
-    rows = torch.arange(20)
-    (batch,) = run.tokens.batches([rows], rows, held_out=True)
-    model = run.model.eval()
-    logits = model(batch.source_ids, model.shifted(batch.target_ids), batch.source_mask)
-    expected = smoothed_cross_entropy(logits, batch.target_ids, 0.0, "all", 260).item()
-    assert run._evaluate()["validation_loss"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_samples_translate_the_prompt_or_the_first_that_is_held_out(options, tmp_path, capsys):
