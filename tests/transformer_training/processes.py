@@ -193,7 +193,7 @@ def without_checkpoints(out: Path, *steps: int) -> None:
         (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
 
 
-def assert_close(left: Path, right: Path) -> None:
+def assert_close(left: Path, right: Path, atol: float = 10 * TOLERANCE) -> None:
     """Two runs logged the same losses and ended with the same weights, but for rounding."""
     torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
     # A bias of keys moves all scores of a query alike, which the softmax takes out again. Its
@@ -206,7 +206,7 @@ def assert_close(left: Path, right: Path) -> None:
         }
         for out in (left, right)
     )
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=10 * TOLERANCE)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
 
 
 def losses(out: Path) -> list[float]:

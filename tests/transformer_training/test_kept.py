@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "models"
 
 
-@pytest.mark.parametrize("without", [None, "attention", "attention weights", "norms", "residuals"])
+@pytest.mark.parametrize("without", [None, "norms"])
 def test_a_kept_model_is_the_trained_one(folder, monkeypatch, without):
     first, found = (trained_model(without, steps=3) for _ in range(2))
     monkeypatch.delenv(kept.FOLDER)
@@ -44,9 +44,7 @@ def test_nobody_trains_what_is_kept(folder, monkeypatch):
         trained_model(steps=4)
 
 
-@pytest.mark.parametrize(
-    "other", [{"seed": 1}, {"n_embd": 16}, {"without": "norms"}, {"lr": 1e-3}, {"kinds": ("or",)}]
-)
+@pytest.mark.parametrize("other", [{"seed": 1}, {"without": "norms"}, {"kinds": ("or",)}])
 def test_other_arguments_are_another_model(folder, other):
     assert not same(trained_model(steps=3), trained_model(**{"steps": 3, **other}))
 
@@ -61,18 +59,7 @@ def test_each_call_returns_a_model_of_its_own_that_can_be_trained(folder):
     assert not second.wte.weight.is_inference()
 
 
-def test_the_dtype_is_that_of_the_page(folder):
-    trained_model(steps=3)
-    torch.set_default_dtype(torch.float64)
-    try:
-        found = [trained_model(steps=3) for _ in range(2)]
-    finally:
-        torch.set_default_dtype(torch.float32)
-    assert found[0].wte.weight.dtype == torch.float64
-    assert same(*found)
-
-
-@pytest.mark.parametrize("damage", [b"", b"damaged", None])
+@pytest.mark.parametrize("damage", [b"", None])
 def test_a_damaged_file_is_trained_anew(folder, damage):
     first = trained_model(steps=3)
     (file,) = folder.glob("*.safetensors")

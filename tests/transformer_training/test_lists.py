@@ -55,8 +55,3 @@ def test_each_update_is_watched():
 def test_a_negative_number_of_updates_is_refused():
     with pytest.raises(ValueError, match=r"^steps must be at least 0, got -1$"):
         list_model(steps=-1)
-
-
-def test_a_model_without_a_block_is_refused():
-    with pytest.raises(ValueError, match="got 0"):
-        list_model(blocks=0)

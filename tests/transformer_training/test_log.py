@@ -31,14 +31,6 @@ def test_gaps_are_named(path, capsys):
     assert "1.1" in (path.parent / "log.jsonl.damaged").read_text()
 
 
-def test_only_some_of_many_gaps(path, capsys):
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[1::2]))
-    Log(path.parent, 12, 99, 1).close()
-    named = "step 1, step 3, step 5, step 7, step 9, 1 more, and goes on without\n"
-    assert capsys.readouterr().out.endswith(named)
-
-
 def test_nothing_is_said_of_a_line_that_was_cut(path, capsys):
     os.truncate(path, path.stat().st_size - 9)
     Log(path.parent, 11, 99, 1).close()

@@ -45,17 +45,6 @@ class TestWhatIsKept:
         assert states.last_step(folder) == 150
         assert states.load(folder, FIXED)[0].step == 150
 
-    def test_a_later_file_does_not_count(self, folder):
-        saved(folder, 150, keep=1)
-        assert names(folder) == ["step-00000150.safetensors", "step-00000200.safetensors"]
-
-    def test_one_that_was_set_aside_stays(self, folder):
-        for said in ("damaged", "damaged-2", "damaged-3"):
-            saved(folder, 200, keep=2)
-            truncated(folder / "step-00000200.safetensors")
-            assert states.load(folder, FIXED)[1][0].endswith(said)
-        assert len(names(folder)) == 4
-
     def test_another_rank_sets_nothing_aside(self, folder):
         truncated(folder / "step-00000200.safetensors")
         assert states.load(folder, FIXED, keeper=False)[0].step == 100
@@ -78,32 +67,14 @@ class TestWhatIsKept:
         assert found.step == 200
         assert "is the state of step 200, and has another's name. It is kept as" in said
 
-    def test_a_hundred_million_steps(self, folder):
-        saved(folder, 99_999_999, keep=2)
-        saved(folder, 100_000_000, keep=2)
-        assert states.last_step(folder) == 100_000_000
-        assert states.load(folder, FIXED)[0].step == 100_000_000
-        assert len(names(folder)) == 2
-
 
 class TestReplacing:
-    @pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("precious")])
-    def test_what_is_in_the_way_is_not_written_through(self, put, tmp_path):
+    def test_what_is_in_the_way_is_not_written_through(self, tmp_path):
         (tmp_path / "precious").write_text("precious")
         for name in ("file", "file.unfinished"):
-            put(tmp_path / name)
+            (tmp_path / name).symlink_to("precious")
         with states.replacing(tmp_path / "file") as aside:
             aside.write_text("new")
         assert (tmp_path / "file").read_text() == "new"
         assert (tmp_path / "precious").read_text() == "precious"
         assert names(tmp_path) == ["file", "precious"]
-
-    def test_what_is_not_written_whole_goes(self, tmp_path):
-        def interrupted() -> None:
-            with states.replacing(tmp_path / "file") as aside:
-                aside.write_text("new")
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-        assert names(tmp_path) == []

@@ -1,9 +1,5 @@
 """One step of training, against the closed form, the large batch and another library."""
 
-import math
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +37,7 @@ def test_two_steps_are_the_closed_form():
     layer = nn.Linear(3, 2)
     x, y = torch.randn(5, 3), torch.randn(5, 2)
     before = weights(layer)
-    optimizer = make_optimizer(layer, lr=1.0, weight_decay=0.3, betas=(0.8, 0.9))
+    optimizer = make_optimizer(layer, lr=1.0, weight_decay=0.3, betas=(0.8, 0.9), eps=0.5)
     expected, m, v = dict(before), dict.fromkeys(before, 0.0), dict.fromkeys(before, 0.0)
     for t, lr in ((1, 0.1), (2, 0.05)):
         error = x @ expected["weight"].T + expected["bias"] - y
@@ -52,27 +48,13 @@ def test_two_steps_are_the_closed_form():
             decay = 0.3 if name == "weight" else 0.0
             shrunk = expected[name] * (1 - lr * decay)
             m_hat, v_hat = m[name] / (1 - 0.8**t), v[name] / (1 - 0.9**t)
-            expected[name] = shrunk - lr * m_hat / (v_hat.sqrt() + 1e-8)
+            expected[name] = shrunk - lr * m_hat / (v_hat.sqrt() + 0.5)
         loss, length = train_step(
             lambda rows: (layer(rows) - y).square().mean(), optimizer, [x], lr
         )
         assert_close(loss, error.square().mean())
         assert_close(length, sum(g.square().sum() for g in gradients.values()).sqrt())
     assert_close(weights(layer), expected)
-
-
-@pytest.mark.parametrize("accumulated", [2, 3, 6])
-def test_micro_batches_are_the_large_batch(accumulated: int):
-    ids = torch.randint(61, (6, 9))
-    results = []
-    for parts in (1, accumulated):
-        torch.manual_seed(1)
-        model = GPT2(CONFIG)
-        optimizer = make_optimizer(model, lr=1.0, weight_decay=0.1)
-        for _ in range(3):
-            loss, length = train_step(model.loss, optimizer, ids.chunk(parts), 1e-2, clip=0.5)
-        results.append((loss, length, weights(model)))
-    assert_close(results[0], results[1], rtol=1e-9, atol=1e-10)  # AdamW divides small by small
 
 
 def padded() -> tuple[torch.Tensor, torch.Tensor]:
@@ -93,7 +75,7 @@ def gradient_of_a_step(parts: list, **options: Any) -> tuple[torch.Tensor, torch
     return loss, torch.cat([each.grad.flatten() for each in model.parameters()])
 
 
-@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("rows", [1, 4])
 def test_micro_batches_of_unequal_counts_are_the_large_batch(rows: int):
     ids, labels = padded()
     parts = list(zip(ids.split(rows), labels.split(rows), strict=True))
@@ -101,12 +83,6 @@ def test_micro_batches_of_unequal_counts_are_the_large_batch(rows: int):
     assert_close(gradient_of_a_step(parts, scored=scored), whole, rtol=0, atol=1e-12)
     mean_of_means = gradient_of_a_step(parts)[1]
     assert (mean_of_means - whole[1]).norm() > 0.1 * whole[1].norm()
-
-
-def test_equal_counts_need_no_weights():
-    ids = torch.randint(61, (6, 9))
-    parts = list(zip(ids.split(2), ids.split(2), strict=True))
-    assert_close(gradient_of_a_step(parts), gradient_of_a_step(parts, scored=scored))
 
 
 def test_what_scores_nothing_is_refused():
@@ -118,46 +94,17 @@ def test_what_scores_nothing_is_refused():
         gradient_of_a_step([(ids, labels)], mean_over_ranks=lambda count: count)
 
 
-_OF_A_RANK = """
-import sys, torch, torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
-from torch.nn.parallel import DistributedDataParallel
-from transformer_layers import GPT2
-from transformer_training import make_optimizer, train_step
-from transformer_training.ranks import LossOfModel, Ranks
-from tests.transformer_training.test_step import CONFIG, padded, scored
-
-rank, folder = int(sys.argv[1]), sys.argv[2]
-torch.manual_seed(0)
-torch.set_default_dtype(torch.float64)
-dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
-ranks = Ranks(rank, 2, torch.device("cpu"), "ddp", init_device_mesh("cpu", (2,)))
-ids, labels = padded()
-parts = list(zip(ids.split([3, 1, 1, 1]), labels.split([3, 1, 1, 1])))
-torch.manual_seed(1)
-model = GPT2(CONFIG)
-loss_of = LossOfModel(model, lambda model, batch, smoothing: model.loss(*batch))
-loss_of = DistributedDataParallel(loss_of, process_group=ranks.data.get_group())
-optimizer = make_optimizer(model, lr=1.0, weight_decay=0.1)
-loss, _ = train_step(
-    loss_of, optimizer, [parts[:1], parts[1:]][rank], 1e-2,
-    unsent=lambda: ranks.unsent(loss_of), scored=scored, mean_over_ranks=ranks.mean,
-)
-gradient = torch.cat([each.grad.flatten() for each in model.parameters()])
-torch.save((ranks.mean(loss), gradient), f"{folder}/{rank}.pt")
-dist.destroy_process_group()
-"""
-
-
-def test_ranks_that_score_unequal_counts_are_the_large_batch(tmp_path: Path):
+def test_ranks_that_score_unequal_counts_are_the_large_batch():
     # The first rank has one micro-batch of three rows, the second three of one.
-    command = [sys.executable, "-c", _OF_A_RANK]
-    ranks = [subprocess.Popen([*command, str(rank), str(tmp_path)]) for rank in range(2)]
-    assert [rank.wait(timeout=300) for rank in ranks] == [0, 0]
-    torch.manual_seed(0)
-    whole = gradient_of_a_step([padded()])
-    for rank in range(2):
-        assert_close(torch.load(tmp_path / f"{rank}.pt"), whole, rtol=0, atol=1e-12)
+    ids, labels = padded()
+    parts = list(zip(ids.split([3, 1, 1, 1]), labels.split([3, 1, 1, 1]), strict=True))
+    half = scored((ids, labels)) / 2  # the mean over both of what each scores
+    found = [
+        gradient_of_a_step(share, scored=scored, mean_over_ranks=lambda _: half)
+        for share in (parts[:1], parts[1:])
+    ]
+    mean = tuple(torch.stack(each).mean(dim=0) for each in zip(*found, strict=True))
+    assert_close(mean, gradient_of_a_step([(ids, labels)]), rtol=0, atol=1e-12)
 
 
 def test_ten_steps_are_those_of_transformers_and_torch():
@@ -199,24 +146,6 @@ def test_ten_steps_are_those_of_transformers_and_torch():
     assert_close(weights(ours), weights(theirs.transformer), rtol=1e-7, atol=1e-9)
 
 
-def test_the_first_loss_is_that_of_guessing():
-    loss = GPT2(CONFIG).loss(torch.randint(61, (50, 11)))
-    # Logits of standard deviation 0.02 * sqrt(12) add half their variance, 0.0024.
-    assert abs(loss.item() - math.log(61)) < 0.02
-
-
-def test_one_batch_is_learned_by_heart():
-    torch.set_default_dtype(torch.float32)
-    model = GPT2(GPT2Config(61, 11, n_embd=32, n_layer=2, n_head=4, dropout=0.0))
-    ids = torch.randint(61, (4, 11))
-    ids[:, 0] = torch.randperm(61)[:4]  # two that begin alike and go on otherwise cost ln 2 each
-    optimizer = make_optimizer(model, lr=1.0, weight_decay=0.0)
-    for step in range(1, 121):
-        rate = learning_rate(step, 120, warmup=10, highest=1e-2, last=1e-3)
-        loss, _ = train_step(model.loss, optimizer, [ids], rate, clip=1.0)
-    assert loss < 0.01
-
-
 def test_what_decays():
     model = GPT2(CONFIG)
     names = {id(each): name for name, each in model.named_parameters()}
@@ -248,25 +177,6 @@ def test_the_papers_rate_rises_in_a_line_and_falls_as_a_root():
     assert inverse_sqrt_rate(1, 512, 1) == 512**-0.5
 
 
-@pytest.mark.parametrize(
-    ("numbers", "said"),
-    [((0, 512, 4000), "step"), ((1, 0, 4000), "d_model"), ((1, 512, 0), "warmup")],
-)
-def test_the_papers_rate_counts_from_one(numbers, said):
-    with pytest.raises(ValueError, match=f"{said} must be .*got 0"):
-        inverse_sqrt_rate(*numbers)
-    with pytest.raises(TypeError, match=said):
-        inverse_sqrt_rate(*(number or 1.5 for number in numbers))
-
-
-def test_epsilon_is_what_adam_adds():
-    layer = nn.Linear(1, 1, bias=False)
-    layer.weight.data.fill_(1.0)
-    optimizer = make_optimizer(layer, lr=0.1, weight_decay=0.0, eps=0.5)
-    train_step(lambda x: (layer(x) * 0.5).sum(), optimizer, [torch.ones(1, 1)], lr=0.1)
-    assert_close(layer.weight.detach(), torch.tensor([[0.95]]))  # half a step: 0.5 / (0.5 + 0.5)
-
-
 @pytest.mark.parametrize("longest", [0.1, 1e9])
 def test_a_gradient_that_is_too_long_is_shortened(longest: float):
     ours, theirs = GPT2(CONFIG), GPT2(CONFIG)
@@ -291,7 +201,7 @@ def test_dropout_is_off_in_evaluation_and_on_after_it():
     assert_close(loss, torch.stack([model.loss(each) for each in batches]).mean().detach())
 
 
-@pytest.mark.parametrize("sizes", [[1] * 6, [4, 2], [5, 1], [2, 2, 2], [6]])
+@pytest.mark.parametrize("sizes", [[4, 2], [6]])
 def test_the_mean_of_unequal_batches_is_that_of_all_scored_tokens(sizes: list[int]):
     ids, labels = padded()
     parts = list(zip(ids.split(sizes), labels.split(sizes), strict=True))
@@ -311,12 +221,6 @@ def test_a_batch_says_how_many_of_its_tokens_are_scored():
     model = GPT2(CONFIG)
     loss = evaluate(model, lambda batch: batch.loss(model), batches)
     assert_close(loss, model.loss(ids, labels).detach(), rtol=0, atol=1e-12)
-
-
-def test_equal_batches_have_the_plain_mean_to_its_last_digit():
-    model, batches = GPT2(CONFIG), torch.randint(61, (21, 11)).split(3)
-    losses = torch.stack([model.loss(each) for each in batches])
-    assert evaluate(model, model.loss, batches).equal(losses.mean().detach())
 
 
 def test_what_cannot_be_evaluated_is_refused():

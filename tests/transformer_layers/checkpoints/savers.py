@@ -6,7 +6,6 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,17 +14,6 @@ import pytest
 Target: TypeAlias = Callable[..., object]
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
-
-
-@contextmanager
-def saver(target: Target, *args: Any) -> Iterator[None]:
-    """Runs `target` in a process of its own, and kills it at the end, wherever it is."""
-    pid = _forked(target, *args)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
 def killed_at_each_step(folder: Path, target: Target, *args: Any) -> Iterator[int]:
@@ -41,30 +29,6 @@ def killed_at_each_step(folder: Path, target: Target, *args: Any) -> Iterator[in
         yield step
         if status == 0:
             return
-
-
-def stepped(folder: Path, target: Target, *args: Any) -> Iterator[int]:
-    """Runs `target` in a process of its own, which waits before each of its steps in a folder.
-
-    Yields:
-        The step before which it waits. It goes on when the next one is asked for.
-    """
-    waits, told = os.pipe()
-    goes_on, tell = os.pipe()
-    pid = _forked(_waiting_at_each, told, goes_on, str(folder), target, *args)
-    os.close(told)
-    os.close(goes_on)
-    try:
-        for step in itertools.count(1):
-            if not os.read(waits, 1):
-                break
-            yield step
-            os.write(tell, b"+")
-    finally:
-        os.close(waits)
-        os.close(tell)  # where nobody asked for the rest, it goes on without waiting
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert status == 0
 
 
 def _forked(target: Target, *args: Any) -> int:
@@ -96,16 +60,6 @@ def _killed_at(last: int, folder: str, target: Target, *args: Any) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     _at_each_step(folder, count)
-    target(*args)
-
-
-def _waiting_at_each(told: int, goes_on: int, folder: str, target: Target, *args: Any) -> None:
-    def wait() -> None:
-        with suppress(BrokenPipeError):
-            os.write(told, b".")
-            os.read(goes_on, 1)
-
-    _at_each_step(folder, wait)
     target(*args)
 
 

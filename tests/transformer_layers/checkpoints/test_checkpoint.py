@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import random
 import re
 from dataclasses import replace
 from functools import partial
@@ -24,13 +22,10 @@ from tests.transformer_layers.checkpoints.examples import (
 )
 from transformer_layers import GPT2, GPT2Config
 from transformer_layers.checkpoints import checkpoint
-from transformer_layers.checkpoints.safetensors_file import write_tensors
 from transformer_layers.models.gpt2.checkpoint import CODEC
 
 read_checkpoint = partial(checkpoint.read_checkpoint, CODEC)
 write_checkpoint = partial(checkpoint.write_checkpoint, CODEC)
-
-DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
 def same(found, expected):
@@ -65,19 +60,11 @@ def refused(folder, message, error=ValueError):
 # Reading
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_reads_the_weights_as_they_are_stored(tmp_path, dtype):
-    weights = random_weights(dtype=dtype)
-    config, found = read_checkpoint(write_folder(tmp_path, weights))
-    assert config == CONFIG
-    same(found, weights)
-
-
-@pytest.mark.parametrize("prefix", ["", "transformer."])
-@pytest.mark.parametrize("masks", [False, True])
-@pytest.mark.parametrize("head", [False, True])
+@pytest.mark.parametrize(
+    ("prefix", "masks", "head"), [("", True, False), ("transformer.", False, True)]
+)
 def test_reads_every_form_that_was_published(tmp_path, prefix, masks, head):
-    weights = random_weights()
+    weights = random_weights(dtype=torch.bfloat16)
     stored = {prefix + key: tensor for key, tensor in weights.items()}
     if masks:
         for i in range(CONFIG.n_layer):
@@ -89,84 +76,16 @@ def test_reads_every_form_that_was_published(tmp_path, prefix, masks, head):
     same(read_checkpoint(write_folder(tmp_path, stored))[1], weights)
 
 
-def test_a_tied_head_may_hold_nan(tmp_path):
+def test_refuses_a_head_that_is_not_tied(tmp_path):
     weights = random_weights()
-    weights["wte.weight"][0, 0] = torch.nan
-    stored = {**weights, "lm_head.weight": weights["wte.weight"].clone()}
-    found = read_checkpoint(write_folder(tmp_path, stored))[1]
-    assert found["wte.weight"].isnan().sum() == 1
-
-
-def changed_head(weights):
     head = weights["wte.weight"].clone()
     head[4, 3] += 1e-6 * head[4, 3].abs()
-    return head
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        changed_head,
-        lambda weights: weights["wte.weight"].double(),
-        lambda weights: weights["wte.weight"].view(torch.float16),  # the same bytes
-        lambda weights: weights["wte.weight"].T,
-        lambda weights: weights["wte.weight"][:4],
-        lambda weights: torch.zeros(5, 4, dtype=torch.int64),
-        lambda weights: torch.zeros(()),
-    ],
-)
-def test_refuses_a_head_that_is_not_tied(tmp_path, head):
-    weights = random_weights()
-    write_folder(tmp_path, {**weights, "lm_head.weight": head(weights)})
+    write_folder(tmp_path, {**weights, "lm_head.weight": head})
     message = (
         f"{tmp_path / 'model.safetensors'}: lm_head.weight is not the same as wte.weight, and the "
         "model has one weight for both"
     )
     refused(tmp_path, message)
-
-
-def test_refuses_what_does_not_fit_and_names_the_file(tmp_path):
-    weights = random_weights()
-    path = tmp_path / "model.safetensors"
-    write_folder(tmp_path, {k: v for k, v in weights.items() if k != "h.1.ln_2.bias"})
-    refused(tmp_path, f"{path}: h.1.ln_2.bias is missing, which a GPT-2 of n_layer = 2 has")
-    write_folder(tmp_path, {**weights, "score.weight": torch.zeros(2)})
-    refused(tmp_path, f"{path}: ['score.weight'] is not part of a GPT-2 of n_layer = 2")
-    write_folder(tmp_path, weights, n_positions=4)
-    refused(
-        tmp_path,
-        f"{path}: wpe.weight has the shape (3, 4), and the sizes of the config need (4, 4)",
-    )
-    write_folder(tmp_path, {**weights, "ln_f.bias": torch.zeros(4, dtype=torch.int64)})
-    message = (
-        f"{path}: ln_f.bias is I64, and weights must be float64, float32, float16 or bfloat16; a "
-        "quantized checkpoint must be converted first"
-    )
-    refused(tmp_path, message)
-
-
-def test_refuses_a_folder_without_a_config(tmp_path):
-    write_folder(tmp_path, random_weights())
-    path = tmp_path / "config.json"
-    path.unlink()
-    refused(tmp_path, f"{path}: there is no such file", FileNotFoundError)
-
-
-def test_reads_no_weight_before_everything_is_checked(tmp_path, monkeypatch):
-    weights = random_weights()
-    write_folder(tmp_path, {**weights, "ln_f.bias": torch.zeros(5)})
-    monkeypatch.setattr("transformer_layers.checkpoints.safetensors_file.StoredTensor.read", None)
-    with pytest.raises(ValueError, match=r"ln_f\.bias has the shape \(5,\)"):
-        read_checkpoint(tmp_path)
-
-
-def test_a_model_is_made_of_it_for_evaluation(tmp_path):
-    weights = random_weights(dtype=torch.bfloat16)
-    model = GPT2.from_pretrained(write_folder(tmp_path, weights))
-    same(model.state_dict(), weights)
-    assert not model.training
-    assert all(parameter.requires_grad for parameter in model.parameters())
-    assert model.config == CONFIG
 
 
 # A config in the weights' file
@@ -191,44 +110,15 @@ def test_refuses_another_config_than_the_weights_were_saved_with(tmp_path):
     assert read_checkpoint(tmp_path)[0] == CONFIG
 
 
-@pytest.mark.parametrize(
-    ("entries", "changed", "counts"),
-    [
-        (
-            dict.fromkeys(("embd_pdrop", "attn_pdrop", "resid_pdrop"), 0.25),
-            {"dropout": 0.25},
-            "dropout is 0.25, not 0.1",
-        ),
-        (
-            {"layer_norm_epsilon": 1e-6},
-            {"layer_norm_epsilon": 1e-6},
-            "layer_norm_epsilon is 1e-06, not 1e-05",
-        ),
-    ],
-)
-def test_what_was_changed_on_purpose_counts_and_is_told(tmp_path, entries, changed, counts):
-    write_and_edit(tmp_path, **entries)
+def test_what_was_changed_on_purpose_counts_and_is_told(tmp_path):
+    write_and_edit(tmp_path, layer_norm_epsilon=1e-6)
+    counts = "layer_norm_epsilon is 1e-06, not 1e-05"
     path = tmp_path / "config.json"
     said = f"{path}: was changed since model.safetensors was saved, and counts: {counts}"
     with pytest.warns(UserWarning, match=f"^{re.escape(said)}$"):
         config, weights = read_checkpoint(tmp_path)
-    assert config == replace(CONFIG, **changed)
+    assert config == replace(CONFIG, layer_norm_epsilon=1e-6)
     same(weights, random_weights())
-
-
-def test_a_config_may_say_the_same_in_other_words(tmp_path):
-    write_and_edit(tmp_path, summary_type="mean", torch_dtype="float64", n_inner=16)
-    same(read_checkpoint(tmp_path)[1], random_weights())
-
-
-@pytest.mark.parametrize("held", ["{", '{"model_type": "bert"}'])
-def test_refuses_weights_that_hold_no_config(tmp_path, held):
-    write_checkpoint(tmp_path, CONFIG, random_weights())
-    path = tmp_path / "model.safetensors"
-    weights = {f"transformer.{key}": tensor for key, tensor in random_weights().items()}
-    write_tensors(path, weights, {"format": "pt", "config.json": held})
-    with pytest.raises(ValueError, match=rf"^{path}: (cannot be read as JSON|model_type must)"):
-        read_checkpoint(tmp_path)
 
 
 def test_a_config_that_a_killed_process_did_not_come_to_is_found(tmp_path):
@@ -250,46 +140,7 @@ def test_reads_again_when_the_config_was_replaced_meanwhile(tmp_path, monkeypatc
     assert read_checkpoint(tmp_path)[0] == CONFIG
 
 
-def test_refuses_weights_that_are_replaced_again_and_again(tmp_path, monkeypatch):
-    write_folder(tmp_path, random_weights())
-    read = checkpoint.read_config
-
-    def replace_before(codec, path):
-        (tmp_path / "other").mkdir(exist_ok=True)
-        write_folder(tmp_path / "other", random_weights())
-        os.replace(tmp_path / "other" / "model.safetensors", tmp_path / "model.safetensors")
-        return read(codec, path)
-
-    monkeypatch.setattr(checkpoint, "read_config", replace_before)
-    path = tmp_path / "model.safetensors"
-    refused(tmp_path, f"{path}: was replaced while it was read; try again")
-
-
-def test_refuses_a_flipped_bit_of_any_weight(tmp_path):
-    write_checkpoint(tmp_path, CONFIG, random_weights())
-    path = tmp_path / "model.safetensors"
-    whole = path.read_bytes()
-    _, data = read_parts(whole)
-    rng = random.Random(0)
-    for at in range(len(whole) - len(data), len(whole), 16):
-        content = bytearray(whole)
-        content[at + rng.randrange(16)] ^= 1 << rng.randrange(8)
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"^{path}: damaged: what it holds has the SHA-256 "):
-            read_checkpoint(tmp_path)
-
-
 # Writing
-
-
-def test_writes_the_keys_of_transformers(tmp_path):
-    write_checkpoint(tmp_path, CONFIG, random_weights())
-    header, _ = read_parts((tmp_path / "model.safetensors").read_bytes())
-    config = (tmp_path / "config.json").read_text()
-    metadata = header.pop("__metadata__")
-    assert re.fullmatch("[0-9a-f]{64}", metadata.pop("sha256"))
-    assert metadata == {"format": "pt", "config.json": config}
-    assert sorted(header) == sorted(f"transformer.{key}" for key in random_weights())
 
 
 def test_writes_weights_that_are_not_contiguous_or_share_memory(tmp_path):
@@ -305,12 +156,6 @@ def test_writes_weights_that_are_not_contiguous_or_share_memory(tmp_path):
     weights["h.0.ln_2.weight"], weights["h.0.ln_2.bias"] = flat[:4], flat[4:]
     write_checkpoint(tmp_path, CONFIG, weights)
     same(read_checkpoint(tmp_path)[1], expected)
-
-
-def test_writes_parameters_as_they_come_from_a_model(tmp_path):
-    model = GPT2(CONFIG)
-    write_checkpoint(tmp_path, CONFIG, dict(model.named_parameters()))
-    same(read_checkpoint(tmp_path)[1], model.state_dict())
 
 
 def cannot_write(tmp_path, message, weights, config=CONFIG, error=ValueError):
@@ -331,9 +176,6 @@ def test_refuses_to_write_what_does_not_fit(tmp_path):
     missing = {key: tensor for key, tensor in weights.items() if key != "wpe.weight"}
     message = "weights: wpe.weight is missing, which a GPT-2 of n_layer = 2 has"
     cannot_write(tmp_path, message, missing)
-    prefixed = {f"transformer.{key}": tensor for key, tensor in weights.items()}
-    message = "weights: wte.weight is missing, which a GPT-2 of n_layer = 2 has"
-    cannot_write(tmp_path, message, prefixed)
     mixed = {**weights, "ln_f.bias": weights["ln_f.bias"].double()}
     message = (
         "weights: wte.weight is torch.float32 and ln_f.bias is torch.float64; convert all weights "
@@ -363,17 +205,10 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, which):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_refuses_a_file_in_the_folders_place(tmp_path):
-    path = tmp_path / "new"
-    path.touch()
-    with pytest.raises(FileExistsError, match="new"):
-        write_checkpoint(path, CONFIG, random_weights())
-
-
 # Against transformers
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_checkpoint_of_transformers_survives_the_round_trip_byte_for_byte(tmp_path, dtype):
     random_model_of_transformers(dtype).save_pretrained(tmp_path / "theirs")
     GPT2.from_pretrained(tmp_path / "theirs").save_pretrained(tmp_path / "ours")
@@ -390,16 +225,15 @@ def test_a_checkpoint_of_transformers_survives_the_round_trip_byte_for_byte(tmp_
     assert (tmp_path / "again").read_bytes() == theirs.read_bytes()
 
 
-@pytest.mark.parametrize(("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
-def test_transformers_reads_what_we_write_and_gives_the_same_logits(tmp_path, dtype, atol):
-    theirs = random_model_of_transformers(dtype, layer_norm_epsilon=0.1)
+def test_transformers_reads_what_we_write_and_gives_the_same_logits(tmp_path):
+    theirs = random_model_of_transformers(layer_norm_epsilon=0.1)
     theirs.save_pretrained(tmp_path / "theirs")
     ours = GPT2.from_pretrained(tmp_path / "theirs")
-    torch.testing.assert_close(logits(ours), logits(theirs), rtol=0, atol=atol)
+    torch.testing.assert_close(logits(ours), logits(theirs), rtol=0, atol=1e-12)
     ours.save_pretrained(tmp_path / "ours")
     back, report = GPT2LMHeadModel.from_pretrained(tmp_path / "ours", output_loading_info=True)
     assert all(not found for found in report.values()), report
-    assert back.dtype == dtype
+    assert back.dtype == torch.float64
     assert torch.equal(logits(back.eval()), logits(theirs))
 
 

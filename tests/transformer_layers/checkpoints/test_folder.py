@@ -15,7 +15,7 @@ from tests.transformer_layers.checkpoints.examples import (
     write_shards,
     write_tensors,
 )
-from transformer_layers import GPT2, GPT2ForInference, load_tokenizer, train_tokenizer
+from transformer_layers import GPT2, load_tokenizer, train_tokenizer
 from transformer_layers.checkpoints.folder import find_folder, open_weights
 
 SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
@@ -32,21 +32,9 @@ def refused(folder, error, message):
         read(folder)
 
 
-def test_a_folder_is_itself(tmp_path):
-    assert find_folder(tmp_path) == find_folder(str(tmp_path)) == tmp_path
-
-
-def test_refuses_a_file(tmp_path):
-    path = tmp_path / "model.safetensors"
-    path.touch()
-    message = f"'{path}' is a file; pass the folder that it is in"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        find_folder(path)
-
-
 @pytest.mark.parametrize(
     "name",
-    [Path("gpt2"), "./gpt2", "/gpt2", "a/b/c", "a b", "", "../gpt2", "gpt2/", "a\0b", "é" * 300],
+    ["./gpt2", "a/b/c", "", "a\0b"],
 )
 def test_what_is_neither_folder_nor_name_is_not_looked_for_on_the_hub(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -59,7 +47,7 @@ def test_what_is_neither_folder_nor_name_is_not_looked_for_on_the_hub(name, monk
         find_folder(name)
 
 
-@pytest.mark.parametrize("name", ["openai-community/gpt2", "gpt2", "Some_One/a.b-C_1"])
+@pytest.mark.parametrize("name", ["openai-community/gpt2", "gpt2"])
 def test_a_name_is_fetched_from_the_hub(name, monkeypatch, tmp_path):
     calls = []
 
@@ -105,9 +93,7 @@ def test_what_the_hub_has_not_is_told_with_its_revision(monkeypatch):
         find_folder("gpt2", revision="v9")
 
 
-@pytest.mark.parametrize(
-    "load", [GPT2.from_pretrained, GPT2ForInference.from_pretrained, load_tokenizer]
-)
+@pytest.mark.parametrize("load", [GPT2.from_pretrained, load_tokenizer])
 def test_the_revision_comes_to_the_hub(load, monkeypatch, tmp_path):
     asked = []
 
@@ -119,18 +105,7 @@ def test_the_revision_comes_to_the_hub(load, monkeypatch, tmp_path):
     write_folder(tmp_path, random_weights())
     train_tokenizer(["low lower"], 260).save(tmp_path)
     load("gpt2", revision="607a30d")
-    load("gpt2")
-    assert asked == [("gpt2", "607a30d"), ("gpt2", None)]
-
-
-@pytest.mark.parametrize("leads", ["nowhere", "gpt2"])
-def test_a_link_that_leads_to_no_folder_is_not_looked_for_on_the_hub(monkeypatch, tmp_path, leads):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", None)
-    Path("gpt2").symlink_to(leads)
-    message = "'gpt2' is neither a folder nor a link to one; pass a folder"
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        find_folder("gpt2")
+    assert asked == [("gpt2", "607a30d")]
 
 
 def test_reads_a_folder_of_links_as_the_hubs_cache_is(tmp_path):
@@ -143,17 +118,6 @@ def test_reads_a_folder_of_links_as_the_hubs_cache_is(tmp_path):
     source, found = read(snapshot)
     assert source == snapshot / "model.safetensors"
     assert all(torch.equal(found[key], weights[key]) for key in weights)
-
-
-def test_without_a_network_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(FileNotFoundError) as caught:
-        find_folder("openai-community/gpt2")
-    start = (
-        "there is no folder 'openai-community/gpt2', and the Hugging Face hub could not be asked"
-    )
-    assert str(caught.value).startswith(start)
 
 
 def test_without_the_package_names_it(monkeypatch):
@@ -198,38 +162,9 @@ def test_refuses_shards_that_were_exchanged(tmp_path):
     refused(tmp_path, ValueError, message)
 
 
-def test_refuses_a_tensor_that_the_index_does_not_name(tmp_path):
-    write_shards(tmp_path, {"a": torch.zeros(2), "b": torch.zeros(2)})
-    write_tensors(tmp_path / SHARDS[1], {"c": torch.ones(2), "b": torch.zeros(2)})
-    message = f"{tmp_path / SHARDS[1]}: holds 'c', which {INDEX} says is in 'no file'"
-    refused(tmp_path, ValueError, message)
-
-
-def test_refuses_a_tensor_that_is_not_where_the_index_says(tmp_path):
-    write_shards(tmp_path, {"a": torch.zeros(2), "b": torch.zeros(2), "c": torch.zeros(2)})
-    write_tensors(tmp_path / SHARDS[0], {"a": torch.zeros(2)})
-    message = f"{tmp_path / INDEX}: says that 'c' is in {SHARDS[0]}, and it is not"
-    refused(tmp_path, ValueError, message)
-
-
 @pytest.mark.parametrize(
     "shard",
-    [
-        "../model.safetensors",
-        "/elsewhere/model.safetensors",
-        "sub/model.safetensors",
-        "..\\model.safetensors",
-        "C:model.safetensors",
-        "a\0.safetensors",
-        ".safetensors\n",
-        "..",
-        "",
-        "pytorch_model-00001-of-00002.bin",
-        "model.safetensors.bin",
-        None,
-        1,
-        ["model.safetensors"],
-    ],
+    ["../model.safetensors", "..\\model.safetensors", "model.bin", None],
 )
 def test_refuses_an_index_that_leads_elsewhere(tmp_path, shard):
     folder = tmp_path / "folder"
@@ -243,22 +178,6 @@ def test_refuses_an_index_that_leads_elsewhere(tmp_path, shard):
     refused(folder, ValueError, message)
 
 
-@pytest.mark.parametrize("index", [{}, {"weight_map": None}, {"weight_map": ["a"]}])
-def test_refuses_an_index_without_a_map(tmp_path, index):
-    write_json(tmp_path / INDEX, index)
-    found = index.get("weight_map")
-    message = f"{tmp_path / INDEX}: weight_map must be an object, got {found!r}"
-    refused(tmp_path, ValueError, message)
-
-
-def test_refuses_a_folder_without_weights(tmp_path):
-    message = f"{tmp_path}: there is neither model.safetensors nor {INDEX}"
-    refused(tmp_path, FileNotFoundError, message)
-    (tmp_path / "model.safetensors").mkdir()
-    message = f"{tmp_path / 'model.safetensors'}: is a folder, and must be a regular file"
-    refused(tmp_path, ValueError, message)
-
-
 def test_weights_that_a_link_should_lead_to_are_not_passed_over_for_others(tmp_path):
     write_shards(tmp_path, random_weights())
     path = tmp_path / "model.safetensors"
@@ -266,8 +185,8 @@ def test_weights_that_a_link_should_lead_to_are_not_passed_over_for_others(tmp_p
     refused(tmp_path, FileNotFoundError, f"{path}: is a link that leads to no file")
 
 
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "a.pth", "b.ckpt", "c.pkl"])
-def test_refuses_pickle_files_and_says_how_to_convert_them(tmp_path, name):
+def test_refuses_pickle_files_and_says_how_to_convert_them(tmp_path):
+    name = "pytorch_model.bin"
     (tmp_path / name).write_bytes(b"not looked at")
     message = (
         f"{tmp_path}: {name} is a pickle file, which can run any code when it is read; where you "

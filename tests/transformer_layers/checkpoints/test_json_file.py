@@ -36,26 +36,20 @@ def test_refuses_a_file_that_is_too_large_without_reading_it(tmp_path):
 
 
 NO_OBJECTS = {
-    "empty": (b"", "cannot be read as JSON: Expecting value"),
     "not closed": (b'{"a": 1', "cannot be read as JSON: Expecting ',' delimiter"),
-    "single quotes": (b"{'a': 1}", "cannot be read as JSON: Expecting property name"),
     "not UTF-8": (b'{"\xff": 1}', "cannot be read as JSON: 'utf-8' codec can't decode byte 0xff"),
-    "UTF-16": ('{"a": 1}'.encode("utf-16"), "cannot be read as JSON: 'utf-8' codec"),
     "key twice": (
         b'{"a": 1, "b": 2, "a": 1}',
         "cannot be read as JSON: the key 'a' stands there twice",
     ),
     "key twice, once escaped": (b'{"b": {"a": 1, "\\u0061": 1}}', "the key 'a' stands there twice"),
     "NaN": (b'{"a": NaN}', "cannot be read as JSON: NaN is no number in JSON"),
-    "infinity": (b'{"a": -Infinity}', "cannot be read as JSON: -Infinity is no number in JSON"),
     "deep lists": (
         b"[" * 100_000 + b"]" * 100_000,
         "cannot be read as JSON: maximum recursion depth",
     ),
-    "deep objects": (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "maximum recursion depth"),
     "long number": (b'{"a": ' + b"9" * 5000 + b"}", "cannot be read as JSON: Exceeds the limit"),
     "list": (b"[1, 2]", r"must hold a JSON object, got \[1, 2\]"),
-    "null": (b"null", "must hold a JSON object, got None"),
     "long text": (b'"' + b"x" * 1000 + b'"', r"must hold a JSON object, got 'x{27}\.\.\.x{28}'$"),
 }
 

@@ -7,23 +7,14 @@ import pytest
 import torch
 
 from tests.transformer_layers.checkpoints.examples import CONFIG, random_weights
-from transformer_layers import GPT2, GPT2Config
+from transformer_layers import GPT2Config
 from transformer_layers.checkpoints import weights as of_weights
 from transformer_layers.models.gpt2.checkpoint import (
     CODEC,
-    weight_shapes,
     without_prefix_and_masks,
 )
 
 require_weights = partial(of_weights.require_weights, CODEC)
-
-
-def test_are_those_of_the_models_state_dict_in_its_order():
-    with torch.device("meta"):
-        state_dict = GPT2(CONFIG).state_dict()
-    assert list(weight_shapes(CONFIG)) == [
-        (key, tuple(value.shape)) for key, value in state_dict.items()
-    ]
 
 
 def test_prefix_and_masks_go():
@@ -35,30 +26,13 @@ def test_prefix_and_masks_go():
     assert found == {**{key: key for key in kept}, "lm_head.weight": "head"}
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        ["transformer.wte.weight", "wpe.weight"],  # mixed
-        ["h.0.attn.biases", "h.x.attn.bias", "attn.bias", "h.0.attn.bias.x"],
-    ],
-)
-def test_other_keys_stay_as_they_are(keys):
-    assert list(without_prefix_and_masks(dict.fromkeys(keys))) == keys
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_accepts_the_weights_of_the_sizes(dtype):
-    require_weights(random_weights(dtype=dtype), CONFIG, "there")
-
-
 def refused(found, message, config=CONFIG):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         require_weights(found, config, "there")
 
 
-@pytest.mark.parametrize("key", ["wte.weight", "h.1.attn.c_proj.bias", "ln_f.bias"])
-def test_refuses_missing_keys(key):
-    found = random_weights()
+def test_refuses_missing_keys():
+    found, key = random_weights(), "h.1.attn.c_proj.bias"
     del found[key]
     refused(found, f"there: {key} is missing, which a GPT-2 of n_layer = 2 has")
 
@@ -78,10 +52,6 @@ def test_refuses_wrong_shapes():
         {**weights, "wpe.weight": torch.zeros(4, 4)},
         "there: wpe.weight has the shape (4, 4), and the sizes of the config need (3, 4)",
     )
-    refused(
-        {**weights, "ln_f.bias": torch.zeros(1, 4)},
-        "there: ln_f.bias has the shape (1, 4), and the sizes of the config need (4,)",
-    )
 
 
 def test_says_when_a_weight_is_transposed():
@@ -94,7 +64,7 @@ def test_says_when_a_weight_is_transposed():
     )
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64, torch.float8_e4m3fn])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float8_e4m3fn])
 def test_refuses_other_dtypes(dtype):
     weights = random_weights()
     weights["h.0.ln_1.weight"] = weights["h.0.ln_1.weight"].to(dtype)

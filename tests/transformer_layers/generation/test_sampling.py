@@ -1,7 +1,6 @@
 """The distribution of the next token and draws from it, by enumeration, laws and `transformers`."""
 
 import math
-from fractions import Fraction
 
 import pytest
 import torch
@@ -33,26 +32,14 @@ def random_logits(*shape, seed=0, scale=3.0):
     ("options", "expected"),
     [
         ({}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
-        ({"temperature": 0.5}, [1 / 30, 16 / 30, 4 / 30, 9 / 30]),
         ({"temperature": 0.0}, [0, 1, 0, 0]),
         ({"top_k": 2}, [0, 4 / 7, 0, 3 / 7]),
-        ({"top_k": 3}, [0, 4 / 9, 2 / 9, 3 / 9]),
-        ({"top_p": 0.3}, [0, 1, 0, 0]),
         ({"top_p": 0.6}, [0, 4 / 7, 0, 3 / 7]),
-        ({"top_p": 0.8}, [0, 4 / 9, 2 / 9, 3 / 9]),
-        ({"top_p": 0.95}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
         ({"top_k": 3, "top_p": 0.42}, [0, 1, 0, 0]),  # 4 of 9 that are left
-        ({"top_k": 3, "top_p": 0.7}, [0, 4 / 7, 0, 3 / 7]),
         ({"temperature": 0.5, "top_k": 3, "top_p": 0.8}, [0, 16 / 25, 0, 9 / 25]),
-        ({"min_p": 0.0}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
-        ({"min_p": 0.2}, [1 / 10, 4 / 10, 2 / 10, 3 / 10]),
-        ({"min_p": 0.3}, [0, 4 / 9, 2 / 9, 3 / 9]),
-        ({"min_p": 0.49}, [0, 4 / 9, 2 / 9, 3 / 9]),
-        ({"min_p": 0.51}, [0, 4 / 7, 0, 3 / 7]),
         ({"min_p": 1.0}, [0, 1, 0, 0]),
         ({"min_p": 0.3, "temperature": 0.5}, [0, 16 / 25, 0, 9 / 25]),  # the ratio of squares
         ({"min_p": 0.6, "top_p": 0.85}, [0, 4 / 7, 0, 3 / 7]),
-        ({"min_p": 0.3, "temperature": 0.0}, [0, 1, 0, 0]),
     ],
 )
 def test_the_distribution_by_hand(options, expected):
@@ -63,36 +50,6 @@ def test_the_distribution_by_hand(options, expected):
     )
 
 
-@given(
-    st.lists(st.integers(1, 30), min_size=1, max_size=8),
-    st.sampled_from([1, 2, 3]),
-    st.none() | st.integers(1, 9),
-    st.none() | st.integers(0, 10**6),
-)
-def test_the_distribution_by_enumeration(weights, power, top_k, nucleus):
-    # Logits whose softmax at temperature 1 / power has the ratios weights ** power, in fractions.
-    kept = {i: Fraction(weight**power) for i, weight in enumerate(weights)}
-    if top_k is not None:
-        least = sorted(kept.values(), reverse=True)[:top_k][-1]
-        kept = {i: weight for i, weight in kept.items() if weight >= least}
-    top_p = None
-    if nucleus is not None:
-        # Half of a unit between two integers: no sum of weights equals it.
-        total = sum(kept.values())
-        wanted = Fraction(nucleus % int(total)) + Fraction(1, 2)
-        top_p, so_far, order = float(wanted / total), Fraction(0), []
-        for i in sorted(kept, key=lambda i: (-kept[i], i)):
-            if so_far < wanted:
-                order.append(i)
-            so_far += kept[i]
-        kept = {i: kept[i] for i in order}
-    total = sum(kept.values())
-    expected = [float(kept.get(i, Fraction(0)) / total) for i in range(len(weights))]
-    logits = torch.tensor(weights, dtype=torch.float64).log()
-    actual = next_token_distribution(logits, 1 / power, top_k, top_p)
-    torch.testing.assert_close(actual, torch.tensor(expected, dtype=torch.float64))
-
-
 def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
     logits = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0])
     kept = next_token_distribution(logits, 1.0, top_k=2) > 0
@@ -100,22 +57,6 @@ def test_of_equally_likely_tokens_top_k_keeps_all_and_top_p_the_first():
     kept = next_token_distribution(logits, 1.0, top_p=0.5) > 0
     assert kept.tolist() == [False, True, True, False, False]
     assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0, 0, 0]
-
-
-def test_a_token_as_likely_as_min_p_asks_counts():
-    logits = torch.tensor([1.0, 1.0, 0.0, 1.0 - math.log(2)], dtype=torch.float64)
-    assert next_token_distribution(logits, 1.0, min_p=1.0).tolist() == [0.5, 0.5, 0, 0]
-    kept = next_token_distribution(logits - 1, 1.0, min_p=0.5) > 0
-    assert kept.tolist() == [True, True, False, True]
-
-
-@pytest.mark.parametrize(
-    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str
-)
-def test_one_token_may_be_the_most_likely_by_the_last_digit(dtype):
-    logits = torch.tensor([1.0, 1.0 + torch.finfo(dtype).eps, 1.0], dtype=dtype)
-    assert next_token(logits).item() == 1
-    assert next_token_distribution(logits, temperature=0.0).tolist() == [0, 1, 0]
 
 
 # The distribution, against transformers
@@ -147,38 +88,6 @@ def distribution_of_transformers(
     st.floats(0.1, 10),
     st.none() | st.integers(1, VOCAB + 2),
     st.none() | st.floats(0.01, 0.99),
-)
-def test_equals_the_warpers_of_transformers(seed, temperature, top_k, top_p):
-    logits = random_logits(4, VOCAB, seed=seed)
-    if top_p is not None:  # where a sum is top_p but for rounding, rounding decides
-        before_top_p = distribution_of_transformers(logits, temperature, top_k, None)
-        sums = before_top_p.sort(descending=True).values.cumsum(dim=-1)
-        assume((sums - top_p).abs().min() > 1e-12)
-    expected = distribution_of_transformers(logits, temperature, top_k, top_p)
-    torch.testing.assert_close(next_token_distribution(logits, temperature, top_k, top_p), expected)
-
-
-@given(
-    st.lists(st.integers(-3, 3), min_size=1, max_size=12),
-    st.integers(1, 13),
-    st.floats(0.01, 0.99),
-)
-def test_equals_the_warpers_of_transformers_up_to_the_order_of_equals(logits, top_k, top_p):
-    logits = torch.tensor([logits], dtype=torch.float64)
-    sums = logits.softmax(-1).sort(descending=True).values.cumsum(dim=-1)
-    assume((sums - top_p).abs().min() > 1e-12)
-    ours = next_token_distribution(logits, 1.0, top_k=top_k)
-    torch.testing.assert_close(ours, distribution_of_transformers(logits, 1.0, top_k, None))
-    ours = next_token_distribution(logits, 1.0, top_p=top_p)
-    theirs = distribution_of_transformers(logits, 1.0, None, top_p)
-    torch.testing.assert_close(ours.sort().values, theirs.sort().values)
-
-
-@given(
-    seeds,
-    st.floats(0.1, 10),
-    st.none() | st.integers(1, VOCAB + 2),
-    st.none() | st.floats(0.01, 0.99),
     st.none() | st.floats(0, 1),
     st.floats(0.1, 10),
     st.integers(1, 2 * VOCAB),
@@ -202,15 +111,6 @@ def test_all_options_together_are_those_of_transformers_in_its_order(
     torch.testing.assert_close(found, expected)
 
 
-def test_top_p_counts_before_min_p():
-    # The other way round `min_p` would leave 5 and 3 of 8, and `top_p` only the first of them.
-    logits = torch.tensor([5.0, 3.0, 1.0, 1.0], dtype=torch.float64).log()
-    found = next_token_distribution(logits, 1.0, top_p=0.6, min_p=0.3)
-    torch.testing.assert_close(found, torch.tensor([5 / 8, 3 / 8, 0, 0], dtype=torch.float64))
-    theirs = distribution_of_transformers(logits[None], 1.0, None, 0.6, 0.3)
-    torch.testing.assert_close(found, theirs[0])
-
-
 # The penalty of repetition
 
 
@@ -220,17 +120,6 @@ def test_the_penalty_by_hand():
     assert penalized(logits, text, 2.0).tolist() == [[1, -2, 0, 4, -6], [2, -1, 0, 4, -12]]
     assert penalized(logits, text.int(), 0.5).tolist() == [[4, -0.5, 0, 4, -6], [2, -1, 0, 4, -3]]
     assert logits.tolist() == [[2, -1, 0, 4, -6]] * 2
-
-
-def test_the_penalty_of_half_precision_is_computed_in_float32():
-    logits, text = torch.tensor([3.0, 1.0]).bfloat16(), torch.tensor([0])
-    assert torch.equal(penalized(logits, text, 1.1), torch.tensor([3.0 / 1.1, 1.0]))
-
-
-def test_what_is_impossible_stays_so():
-    logits = torch.tensor([-math.inf, 1.0])
-    for penalty in (0.5, 2.0):
-        assert penalized(logits, torch.tensor([0, 1]), penalty)[0] == -math.inf
 
 
 # The distribution, by its laws
@@ -256,8 +145,7 @@ def test_each_row_is_chosen_from_by_itself(seed, options, leading):
     assert next_token(logits, *options).shape == leading
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16], ids=str)
-@pytest.mark.parametrize("temperature", [1e39, 1e300])
+@pytest.mark.parametrize(("temperature", "dtype"), [(1e39, torch.float16), (1e300, torch.float64)])
 def test_an_infinite_temperature_makes_all_equal_that_are_possible(temperature, dtype):
     logits = random_logits(5, VOCAB).to(dtype)
     logits[:, 3:7] = -math.inf
@@ -267,27 +155,12 @@ def test_an_infinite_temperature_makes_all_equal_that_are_possible(temperature, 
     torch.testing.assert_close(probabilities, expected.to(probabilities.dtype))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16], ids=str)
-@pytest.mark.parametrize("temperature", [5e-324, 1e-46, 1e-39])
+@pytest.mark.parametrize(
+    ("temperature", "dtype"), [(5e-324, torch.float64), (1e-39, torch.float16)]
+)
 def test_no_temperature_at_all_is_drawn_from_the_highest(temperature, dtype):
     logits = torch.tensor([1.0, 2.0, -math.inf, 2.0]).to(dtype)
     assert next_token_distribution(logits, temperature).tolist() == [0, 0.5, 0, 0.5]
-
-
-def test_all_equal_logits():
-    for value in (0.0, -1e30, 3e38):
-        probabilities = next_token_distribution(torch.full((3, 8), value), 1.0)
-        assert torch.equal(probabilities, torch.full((3, 8), 1 / 8))
-        assert next_token(torch.full((3, 8), value)).tolist() == [0, 0, 0]
-    probabilities = next_token_distribution(torch.zeros(8), 1.0, top_p=0.5)
-    assert probabilities.tolist() == [0.25] * 4 + [0] * 4
-
-
-def test_a_token_at_minus_infinity_is_never_drawn():
-    logits = torch.full((2000, 4), -math.inf)
-    logits[:, 2] = -1e30
-    for options in [(1.0,), (100.0,), (1.0, 3), (1.0, None, 1.0), (0.0,)]:
-        assert (next_token(logits, *options) == 2).all()
 
 
 def test_gradients_pass_through_the_distribution():
@@ -300,7 +173,7 @@ def test_gradients_pass_through_the_distribution():
 
 @pytest.mark.parametrize(
     "options",
-    [(1.0,), (0.6,), (2.5,), (1.0, 3), (1.0, None, 0.8), (1.5, 5, 0.9)],
+    [(0.6,), (1.5, 5, 0.9)],
 )
 def test_draws_have_the_frequencies_of_the_distribution(options):
     logits = random_logits(8, scale=1.0)
@@ -319,36 +192,14 @@ def test_draws_are_decided_by_the_generator_or_else_by_the_global_one():
         assert torch.equal(next_token(logits, 1.0), expected)
 
 
-def test_at_temperature_0_the_most_likely_token_is_taken_and_no_generator_asked():
-    logits, generator = random_logits(30, 8, scale=0.5), seeded(3)
-    before = generator.get_state()
-    assert torch.equal(next_token(logits, generator=generator), logits.argmax(dim=-1))
-    assert torch.equal(generator.get_state(), before)
-
-
-def test_half_precision_is_drawn_from_in_float32():
-    # 60000 tokens of one probability: their sum is no number of float16.
-    logits = torch.zeros(60000, dtype=torch.float16)
-    probabilities = next_token_distribution(logits, 1.0, top_p=0.5)
-    assert probabilities.dtype == torch.float32
-    assert abs((probabilities > 0).sum().item() - 30000) < 10
-
-
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ((-0.1,), ValueError, "temperature must be 0 or a finite number above, got -0.1"),
-        ((math.inf,), ValueError, "temperature must be 0 or a finite number above, got inf"),
-        ((math.nan,), ValueError, "temperature must be 0 or a finite number above, got nan"),
         ((1.0, 0), ValueError, "top_k must be at least 1, got 0"),
-        ((0.0, -3), ValueError, "top_k must be at least 1, got -3"),
         ((1.0, 2.0), TypeError, "top_k must be an int, got 2.0 of type float"),
-        ((1.0, True), TypeError, "top_k must be an int, got True of type bool"),
         ((1.0, None, 0.0), ValueError, "top_p must be above 0 and at most 1, got 0.0"),
-        ((1.0, None, 1.1), ValueError, "top_p must be above 0 and at most 1, got 1.1"),
-        ((0.0, None, -1), ValueError, "top_p must be above 0 and at most 1, got -1"),
-        ((1.0, None, math.nan), ValueError, "top_p must be above 0 and at most 1, got nan"),
     ],
 )
 def test_errors_of_options(options, error, message):
@@ -362,21 +213,10 @@ def test_errors_of_options(options, error, message):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("min_p", [-0.1, 1.1, math.nan])
-def test_errors_of_min_p(temperature, min_p):
-    for function in (next_token, next_token_distribution):
-        with pytest.raises(ValueError, match=f"^min_p must be between 0 and 1, got {min_p}$"):
-            function(torch.zeros(3), temperature, min_p=min_p)
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize(
     ("logits", "error", "message"),
     [
         (torch.zeros(3, dtype=torch.int64), TypeError, "logits must be a floating-point tensor"),
-        (torch.zeros(()), ValueError, r"last axis of one token or more, got shape \(\)"),
         (torch.zeros(2, 0), ValueError, r"last axis of one token or more, got shape \(2, 0\)"),
         (
             torch.tensor([[0.0, math.nan], [1.0, 0.0], [math.nan, math.inf]]),
@@ -384,11 +224,9 @@ def test_errors_of_min_p(temperature, min_p):
             "the highest logit of each row must be finite, got nan in 2 of 3 rows; no token can be "
             "chosen",
         ),
-        (torch.tensor([math.inf, 0.0]), ValueError, "must be finite, got inf in 1 of 1 rows"),
-        (torch.full((4, 2), -math.inf), ValueError, "must be finite, got -inf in 4 of 4 rows"),
     ],
 )
-def test_errors_of_logits(logits, error, message, temperature):
+def test_errors_of_logits(logits, error, message):
     for function in (next_token_distribution, next_token):
         with pytest.raises(error, match=message):
-            function(logits, temperature)
+            function(logits, 1.0)

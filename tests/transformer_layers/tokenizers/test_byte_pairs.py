@@ -5,15 +5,12 @@ a merge makes, where ours goes by the rank of the pair.
 """
 
 import functools
-import hashlib
-import inspect
 import random
 import re
 
 import pytest
 import regex
 import tiktoken
-import tiktoken_ext.openai_public
 import tokenizers
 import torch
 from hypothesis import example, given
@@ -25,7 +22,6 @@ from tests.transformer_layers.models.gpt2.published import published_files, publ
 from transformer_layers.tokenizers.byte_pairs import (
     BYTES,
     CHARACTERS,
-    PIECES,
     decode,
     encode,
     merged,
@@ -37,11 +33,6 @@ from transformer_layers.tokenizers.tokenizer import END_OF_TEXT, Tokenizer, trai
 
 # As it stands in src/encoder.py of https://github.com/openai/gpt-2.
 PUBLISHED_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-
-
-def all_of_them(*values):
-    """Values with which a test takes long, for the nightly run; each run has some of them."""
-    return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 @functools.cache
@@ -124,75 +115,7 @@ def test_the_pair_of_the_lowest_rank_comes_first_and_then_the_leftmost():
     assert merged("a", {("a", "a"): 0}) == ["a"]
 
 
-def test_training_by_hand():
-    # hu 4 times and ug 3; then hug 3 times. Nothing is left to merge in three pieces of one token.
-    vocab, merges = train(["hug,hug,hug,hu"], 1000)
-    assert merges == [("h", "u"), ("hu", "g")]
-    assert list(vocab)[256:] == ["hu", "hug"]
-    assert list(vocab.values()) == list(range(258))
-
-
-def test_equally_frequent_pairs_are_merged_by_the_numbers_of_their_tokens():
-    assert train(["ba,dc,bc,da"], 257)[1] == [("b", "a")]
-    # The second token decides where the first is the same; "z" has a lower number than "Ġ".
-    assert train(["bz,ba"], 257)[1] == [("b", "a")]
-    assert train(["qz", " z"], 257)[1] == [("q", "z")]
-    assert train(["qz,aq"], 257)[1] == [("a", "q")]
-
-
 # The published vocabulary
-
-
-def test_the_files_are_those_that_openai_publishes():
-    # tiktoken has their digests, to check what it downloads.
-    source = inspect.getsource(tiktoken_ext.openai_public.gpt2)
-    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in published_files()]
-    assert re.findall("[0-9a-f]{64}", source) == digests[::-1]
-    assert f'"explicit_n_vocab": {len(published_vocabulary()[0])},' in source
-
-
-def test_the_numbers_follow_from_the_merges_alone():
-    vocab, merges = published_vocabulary()
-    tokens = [*sorted(BYTES), *(first + second for first, second in merges), END_OF_TEXT]
-    # The published order of the bytes is that of their characters, as Unicode has them.
-    assert vocab == {token: i for i, token in enumerate(tokens)}
-    assert of_tiktoken() == {
-        bytes(BYTES[c] for c in token): i for token, i in vocab.items() if token != END_OF_TEXT
-    }
-
-
-def test_every_token_is_what_its_own_bytes_make():
-    vocab, _ = published_vocabulary()
-    for token in vocab.keys() - {END_OF_TEXT}:
-        assert merged(token, ranks()) == [token]
-
-
-@pytest.mark.parametrize("step", [10, all_of_them(1)])
-def test_the_texts_of_all_tokens_are_encoded_alike(step):
-    texts = [decode([number], tokens()) for number in range(50256)]
-    some = range(0, 50256, step)
-    assert [texts[number] for number in some] == [ours()[0].decode(_tensor([n])) for n in some]
-    whole = [(number, text) for number, text in enumerate(texts) if "\ufffd" not in text]
-    assert len(whole) == 50256 - 352  # those are parts of characters
-    assert all(pieces(text) == [text] for _, text in whole)  # so it is the token by itself
-    for i in range(0, len(whole), 100 * step):
-        same("".join(text + "\r" for _, text in whole[i : i + 100 * step : step]))
-
-
-def test_our_pattern_is_the_published_one():
-    assert regex.sub(r"\(\?:(.*?)\)", r"\1", PIECES.pattern).count("|") == (
-        PUBLISHED_PATTERN.count("|")
-    )
-    published = regex.compile(PUBLISHED_PATTERN)
-    for text in texts_by_chance(500):
-        assert pieces(text) == published.findall(text)
-
-
-def texts_by_chance(n):
-    chance = random.Random(0)
-    parts = [*"abst' 3\n\t.é語\u0301🙂", "'ll", "'re", " the", "  ", "12", "n't", "<|endoftext|>"]
-    for _ in range(n):
-        yield "".join(chance.choices(parts, k=chance.randint(0, 40)))
 
 
 @given(st.text())
@@ -210,46 +133,26 @@ def test_any_text_is_encoded_alike(text):
 
 
 @functools.cache
-def kinds():
-    """Letters, numbers and white space, to `regex` and to `tokenizers`."""
+def unlike():
+    """Letters, numbers and white space to one of `regex` and `tokenizers` alone."""
     everything = "".join(chr(i) for i in range(0x110000) if not 0xD800 <= i < 0xE000)
-    found = []
-    for kind in (r"\p{L}", r"\p{N}", r"\s", r"\p{Cn}"):
-        by_regex = set(regex.findall(kind, everything))
+    found = set()
+    for kind in (r"\p{L}", r"\p{N}", r"\s"):
         removing = tokenizers.normalizers.Replace(tokenizers.Regex(f"{kind}+"), "")
-        found.append((by_regex, set(everything) - set(removing.normalize_str(everything))))
+        theirs = set(everything) - set(removing.normalize_str(everything))
+        found |= theirs ^ set(regex.findall(kind, everything))
     return found
 
 
-@functools.cache
-def unlike():
-    """Characters that are of one kind to `regex` and of another to `tokenizers`."""
-    return frozenset().union(*(theirs ^ ours for ours, theirs in kinds()[:3]))
-
-
-def test_tables_differ_only_where_one_of_them_does_not_know_a_character():
-    by_regex, by_tokenizers = kinds()[3]
-    assert unlike() <= by_regex ^ by_tokenizers
-    assert len(unlike()) < 0.15 * len(set(map(chr, range(0x32400))))
-
-
-# Planes that are empty or for private use are all of a kind.
-@pytest.mark.parametrize(
-    ("plane", "step"),
-    [
-        *((plane, 11 if plane < 4 else 101) for plane in range(17)),
-        *(all_of_them(plane, step) for plane, step in ((0, 1), (1, 1), (2, 7), (3, 7))),
-    ],
-)
-def test_every_plane_of_unicode_is_encoded_alike(plane, step):
-    codes = range(0x10000 * plane, 0x10000 * (plane + 1), step)
+def test_every_plane_of_unicode_is_encoded_alike():
+    codes = [*range(0, 0x40000, 101), *range(0x40000, 0x110000, 10_007)]
     characters = [chr(i) for i in codes if not 0xD800 <= i < 0xE000]
     known = [character for character in characters if character not in unlike()]
     for i in range(0, len(known), 500):
         same("".join(f"{c} {c}1{c}" for c in known[i : i + 500]))
 
 
-@pytest.mark.parametrize("text", ["\ud800", "ab\udfffc", "\ud83d\ude42"])
+@pytest.mark.parametrize("text", ["ab\udfffc", "\ud83d\ude42"])
 def test_half_of_a_surrogate_pair_is_refused(text):
     at = regex.search(r"[\ud800-\udfff]", text).start()
     message = (
@@ -262,18 +165,6 @@ def test_half_of_a_surrogate_pair_is_refused(text):
     # tiktoken joins the halves where they fit, and replaces the others.
     joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     assert ours()[1].encode_ordinary(text) == same(joined)
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-def test_what_is_no_text_is_refused():
-    with pytest.raises(TypeError, match="text must be a str, got b'a' of type bytes"):
-        encode(b"a", {}, {})
-
-
-@pytest.mark.parametrize("length", [2**17, all_of_them(2**20)])
-def test_a_long_run_of_one_letter(length):
-    found = same("a" * length)
-    assert len(found) == length // 4  # "aaaa" is the longest token of them
 
 
 # Special tokens
@@ -294,12 +185,6 @@ def test_special_tokens_are_text_unless_allowed():
         assert allowed == fast.encode(text, special=True).tolist()
         assert allowed.count(50256) == text.count(END_OF_TEXT)
         assert decode(allowed, tokens()) == decode(as_text, tokens()) == text
-
-
-def test_of_two_special_tokens_the_longer_is_taken():
-    vocab = published_vocabulary()[0] | {"<a>": 50257, "<a><b>": 50258}
-    found = encode("<a><b><a>", vocab, ranks(), special=["<a>", "<a><b>"])
-    assert found == [50258, 50257]
 
 
 # Decoding

@@ -1,6 +1,5 @@
 """Published tokenizers against `transformers`, on files that the library makes here."""
 
-import copy
 import json
 import pickle
 import re
@@ -20,7 +19,7 @@ from tokenizers import (
     processors,
     trainers,
 )
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer
 
 import transformer_layers
 from transformer_layers import PublishedTokenizer, load_tokenizer, train_tokenizer
@@ -136,13 +135,6 @@ def mistral():
     return library, named | added
 
 
-def metaspace():
-    library, entries = mistral()
-    library.normalizer = None
-    library.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
-    return library, entries | {"add_eos_token": True}
-
-
 def unigram():
     library = Tokenizer(models.Unigram())
     library.normalizer = normalizers.Sequence([normalizers.NFKC()])
@@ -159,7 +151,7 @@ def unigram():
     return library, named | {"additional_special_tokens": ["<unk>"]}
 
 
-FAMILIES = {each.__name__: each for each in (llama3, qwen, mistral, metaspace, unigram)}
+FAMILIES = {each.__name__: each for each in (llama3, qwen, mistral, unigram)}
 
 
 def written(folder, library, entries):
@@ -175,7 +167,7 @@ def both(request, tmp_path_factory):
     return load_tokenizer(folder), AutoTokenizer.from_pretrained(folder)
 
 
-@pytest.fixture(scope="module", params=["llama3", "qwen", "mistral", "metaspace"])
+@pytest.fixture(scope="module", params=["llama3", "qwen", "mistral"])
 def talking(request, tmp_path_factory):
     folder = written(tmp_path_factory.mktemp(request.param), *FAMILIES[request.param]())
     return load_tokenizer(folder), AutoTokenizer.from_pretrained(folder)
@@ -248,29 +240,10 @@ def test_a_stream_is_the_text(both, numbers, text):
             assert len(pieces) == len(ids) + 1
 
 
-def test_a_stream_shows_whole_characters_as_soon_as_they_are(both):
-    ours, _ = both
-    text = "The model 🙂 語彙."
-    ids = ours.encode(text, add_special_tokens=False)
-    pieces = [*ours.decode_stream(ids.split(1))]
-    assert "".join(pieces) == ours.decode(ids)
-    assert all("\N{REPLACEMENT CHARACTER}" not in piece for piece in pieces)
-    assert sum(map(bool, pieces)) > 4
-
-
-def test_what_is_known_of_its_tokens(both):
-    ours, theirs = both
-    assert ours.vocab_size == len(theirs)
-    assert (ours.bos_token, ours.eos_token) == (theirs.bos_token_id, theirs.eos_token_id)
-    assert ours.pad_token == theirs.pad_token_id
-    assert ours.chat_template == theirs.chat_template
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
-def test_a_copy_encodes_alike(both, copied):
+def test_a_copy_encodes_alike(both):
     ours, _ = both
     ours.encode("a", special=True)
-    again = copied(ours)
+    again = pickle.loads(pickle.dumps(ours))
     assert again.encode(TEXTS[2]).equal(ours.encode(TEXTS[2]))
     assert again.encode("a </s>", special=True).equal(ours.encode("a </s>", special=True))
 
@@ -292,15 +265,12 @@ def test_saves_what_both_open(both, tmp_path):
 
 
 @pytest.mark.parametrize("prompted", [True, False])
-@pytest.mark.parametrize("chat", [CHAT, CHAT[:2], CHAT[:1]])
-def test_a_chat_has_the_tokens_of_transformers(talking, chat, prompted):
+def test_a_chat_has_the_tokens_of_transformers(talking, prompted):
     ours, theirs = talking
     expected = theirs.apply_chat_template(
-        chat, tokenize=True, add_generation_prompt=prompted, return_dict=False
+        CHAT, tokenize=True, add_generation_prompt=prompted, return_dict=False
     )
-    assert ours.chat(chat, add_generation_prompt=prompted).tolist() == expected
-    if prompted:
-        assert ours.chat(chat).tolist() == expected
+    assert ours.chat(CHAT, add_generation_prompt=prompted).tolist() == expected
 
 
 def test_a_template_gets_tools_and_what_else_is_passed(tmp_path):
@@ -318,15 +288,12 @@ def test_a_template_gets_tools_and_what_else_is_passed(tmp_path):
     [
         "{% for m in messages recursive %}{{ loop.index }}{{ loop.last }}{{ m.content }}"
         "{% endfor %}",
-        "{% for m in messages if m.role == 'user' %}{{ loop.length }}{% else %}x{% endfor %}",
-        "{% for k, v in messages[0].items() %}{{ k }}{{ loop.nextitem }}{% endfor %}",
         "{% for m in messages %}{% if loop.first %}{% continue %}{% endif %}{{ m.role }}{% break %}"
         "{% endfor %}",
         "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
         "{{ ns.n }}{{ messages | tojson }}{{ messages | map(attribute='role') | join(',') }}",
         "{% macro f(x) %}[{{ x }}]{% endmacro %}  {{ f(messages[0].content) }}  \n  {% if 1 %}\n"
         "  a\n  {% endif %}\n{{ unknown }}{{ eos_token }}{{ 'ab' * 2 }}{{ 2 ** 3 }}",
-        "{% for i in range(3) %}{{ i }}{% endfor %}{{ messages[1].reasoning_content }}",
     ],
 )
 def test_templates_are_rendered_as_by_transformers(tmp_path, template):
@@ -355,32 +322,17 @@ def test_the_templates_own_file_comes_first(tmp_path):
             "{{ raise_exception('Roles must alternate') }}",
             "raises on these .*: Roles must alternate",
         ),
-        ("{{ messages.missing.deeper }}", "raises on these messages: .*no attribute 'missing'"),
-        ("{{ 1 / 0 }}", "raises on these messages: division by zero"),
-        ("{{ messages.append(1) }}", "raises on these messages: .*append"),
         ("{{ ''.__class__.__mro__ }}", "raises on these messages: .*unsafe"),
         (
             "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
             "does not end within 3,000 calls and rounds of loops",
         ),
         (
-            "{% set a = range(9999) | list %}{% for i in a %}{% for j in a %}{% endfor %}"
-            "{% endfor %}",
-            "does not end within 3,000",
-        ),
-        (
-            "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}"
-            "{{ f(20) }}",
-            "does not end within 3,000",
-        ),
-        (
             "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
             "raises on these messages: .*recursion",
         ),
         ("{{ 'ab' * 99999999 }}", "99,999,999 copies of 'ab' are too many"),
-        ("{{ 10 ** 99999999 }}", r"10 \*\* 99999999 is too large"),
         ("{% for %}", "the chat template cannot be parsed: "),
-        ("{{ x | no_filter }}", "cannot be parsed: .*no_filter"),
     ],
 )
 def test_templates_that_fail(tmp_path, monkeypatch, template, message):
@@ -397,8 +349,6 @@ def test_templates_that_fail(tmp_path, monkeypatch, template, message):
     [
         ([], ValueError, "one message at least, got none"),
         ("hello", TypeError, "must be a list of dicts .*, got 'hello' of type str"),
-        ({"role": "user"}, TypeError, "must be a list of dicts"),
-        (["hello"], TypeError, r"messages\[0\] must be a dict .*, got 'hello' of type str"),
         ([{"role": "user", "content": object()}], TypeError, "what JSON can hold, got <object"),
     ],
 )
@@ -440,18 +390,6 @@ def test_gpt2s_own_files_are_read_as_before(tmp_path):
     assert published.eos_token == ours.eos_token == ours.end_of_text
 
 
-def test_gpt2s_files_beside_other_tokens_or_a_template(tmp_path):
-    train_tokenizer(TEXTS, 300).save(tmp_path)
-    theirs = AutoTokenizer.from_pretrained(tmp_path)
-    (tmp_path / "chat_template.jinja").write_text(CHATML, encoding="utf-8")
-    assert load_tokenizer(tmp_path).chat(CHAT[:1]).tolist()
-    (tmp_path / "chat_template.jinja").unlink()
-    theirs.add_special_tokens({"pad_token": "<pad>"})
-    theirs.save_pretrained(tmp_path)
-    found = load_tokenizer(tmp_path)
-    assert found.pad_token == theirs.pad_token_id == 300
-
-
 def test_a_description_of_another_vocabulary_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_layers.tokenizers.load.PAUSES", (0.0,))
     train_tokenizer(TEXTS, 300).save(tmp_path / "other")
@@ -463,23 +401,8 @@ def test_a_description_of_another_vocabulary_is_refused(tmp_path, monkeypatch):
         load_tokenizer(tmp_path)
 
 
-def test_loads_what_the_class_of_transformers_saves(tmp_path):
-    library, entries = llama3()
-    theirs = PreTrainedTokenizerFast(tokenizer_object=library, bos_token="<|begin_of_text|>")
-    theirs.chat_template = entries["chat_template"]
-    theirs.save_pretrained(tmp_path)
-    ours = load_tokenizer(tmp_path)
-    assert ours.encode(TEXTS[0]).tolist() == theirs(TEXTS[0]).input_ids
-    assert ours.chat(CHAT, date_string="x").tolist() == theirs.apply_chat_template(
-        CHAT, add_generation_prompt=True, return_dict=False, date_string="x"
-    )
-
-
-@pytest.mark.parametrize(
-    "named",
-    ["<|end|>", {"__type": "AddedToken", "content": "<|end|>", "lstrip": True, "normalized": True}],
-)
-def test_a_named_token_keeps_the_flags_that_it_has(tmp_path, named):
+def test_a_named_token_keeps_the_flags_that_it_has(tmp_path):
+    named = {"__type": "AddedToken", "content": "<|end|>", "lstrip": True, "normalized": True}
     library, _ = llama3()
     library.add_special_tokens([AddedToken("<|end|>", rstrip=True)])
     written(tmp_path, library, {"eos_token": named, "extra_special_tokens": ["<|end|>"]})
@@ -488,17 +411,14 @@ def test_a_named_token_keeps_the_flags_that_it_has(tmp_path, named):
         assert ours.encode(text, special=True).tolist() == theirs(text).input_ids
 
 
-@pytest.mark.parametrize("beside", [False, True])
-def test_tools_have_a_template_of_their_own(tmp_path, beside):
+def test_tools_have_a_template_of_their_own(tmp_path):
     library, entries = qwen()
     tools = "{{ tools | length }} tools{% for m in messages %}{{ m.content }}{% endfor %}"
-    several = [{"name": "default", "template": CHATML}, {"name": "tool_use", "template": tools}]
     place = tmp_path / "first"
-    written(place, library, entries | {"chat_template": None if beside else several})
-    if beside:  # as transformers writes them
-        (place / "additional_chat_templates").mkdir()
-        (place / "additional_chat_templates" / "tool_use.jinja").write_text(tools)
-        (place / "chat_template.jinja").write_text(CHATML)
+    written(place, library, entries | {"chat_template": None})
+    (place / "additional_chat_templates").mkdir()  # as transformers writes them
+    (place / "additional_chat_templates" / "tool_use.jinja").write_text(tools)
+    (place / "chat_template.jinja").write_text(CHATML)
     load_tokenizer(place).save(tmp_path / "second")
     for folder in (place, tmp_path / "second"):
         theirs, ours = AutoTokenizer.from_pretrained(folder), load_tokenizer(folder)
@@ -533,25 +453,15 @@ def changed(folder, name, text):
     ("name", "text", "message"),
     [
         ("tokenizer.json", b'{"model": ', "/tokenizer.json: cannot be read as JSON: "),
-        ("tokenizer.json", b"[]", r"/tokenizer.json: must hold a JSON object, got \[\]"),
-        ("tokenizer.json", b"{}", "/tokenizer.json: model must be an object .*, got None"),
         (
             "tokenizer.json",
             b'{"model": {"type": "Tree"}}',
             "/tokenizer.json: model must be an object with a type of BPE, Unigram, .*, got 'Tree'",
         ),
-        ("tokenizer.json", b'{"model": {"type": "BPE"}}', "no tokenizer can be made of it: "),
-        ("tokenizer_config.json", b"{", "/tokenizer_config.json: cannot be read as JSON"),
         (
             "tokenizer_config.json",
             b'{"eos_token": "<end>"}',
             "/tokenizer_config.json: eos_token is '<end>', and tokenizer.json has no token of that",
-        ),
-        ("tokenizer_config.json", b'{"eos_token": 7}', "eos_token must name a token, got 7"),
-        (
-            "tokenizer_config.json",
-            b'{"eos_token": {"content": "</s>", "lstrip": 1}}',
-            "eos_token must have true or false for each flag of",
         ),
         (
             "tokenizer_config.json",
@@ -563,8 +473,6 @@ def changed(folder, name, text):
             b'{"chat_template": 7}',
             "chat_template must be a text, or a list of objects with a name and a template, got 7",
         ),
-        ("tokenizer_config.json", b'{"added_tokens_decoder": []}', "must be an object, got"),
-        ("tokenizer_config.json", b'{"extra_special_tokens": 5}', "must be a list, got 5"),
         ("chat_template.jinja", b"\xff", "/chat_template.jinja: cannot be read as UTF-8: "),
     ],
 )
@@ -578,9 +486,7 @@ def test_errors_of_files(tmp_path, name, text, message):
     ("ids", "error", "message"),
     [
         (torch.tensor([1, 5000]), ValueError, "numbers of tokens, and 5000 is that of none"),
-        (torch.tensor([-1]), ValueError, "and -1 is that of none"),
         (torch.tensor([[1]]), ValueError, r"of shape \(seq,\), got \(1, 1\)"),
-        (torch.tensor([1.0]), TypeError, "int64 or int32"),
     ],
 )
 def test_errors_of_decoding(tmp_path, ids, error, message):
@@ -589,17 +495,6 @@ def test_errors_of_decoding(tmp_path, ids, error, message):
         ours.decode(ids)
     with pytest.raises(error, match=message):
         list(ours.decode_stream([ids]))
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-def test_errors_of_encoding(tmp_path):
-    ours = load_tokenizer(written(tmp_path, *mistral()))
-    with pytest.raises(TypeError, match="text must be a str, got 5"):
-        ours.encode(5)
-    with pytest.raises(ValueError, match="half of a surrogate pair"):
-        ours.encode("\ud800")
-    with pytest.raises(ValueError, match="of shape"):
-        list(ours.decode_stream([torch.tensor([1, 2])]))
 
 
 def test_refuses_to_save_over_another_tokenizer(tmp_path):

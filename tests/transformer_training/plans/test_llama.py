@@ -1,13 +1,16 @@
-"""Llama is trained by its plan: alone, shared, killed and resumed."""
+"""Llama is trained by its plan: alone and shared."""
 
-import signal
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
-from tests.transformer_training.processes import Parent, losses, wait_for_step
+from tests.transformer_training.processes import (
+    TOLERANCE,
+    assert_close,
+    losses,
+    shared,
+)
 from transformer_layers import Llama, LlamaConfig, load_tokenizer
 from transformer_training import TrainingError, costs, estimate
 from transformer_training.config import parse
@@ -16,7 +19,6 @@ from transformer_training.run import train
 
 pytestmark = pytest.mark.xdist_group("ranks")  # one process has the run to compare with
 
-TOLERANCE = 3e-5  # see ../test_ranks.py
 SIZES = LlamaConfig(260, 16, 48, 1, 4, 2, max_position_embeddings=8)
 
 
@@ -36,21 +38,6 @@ def alone(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def close(left: Path, right: Path) -> None:
-    torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
-    ours, theirs = (load_file(each / "final/model.safetensors") for each in (left, right))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
-
-
-def shared(parent: Parent, size: int, options: list[str], out: Path, parallel: str) -> list[int]:
-    command = [*options, "--out", str(out), "--parallel", parallel]
-    processes = parent.ranks(size, command, out.parent / f"said-{parallel}-{size}")
-    statuses = [process.wait() for process in processes]
-    if any(statuses):
-        print(*(process.said()[-3000:] for process in processes), sep="\n----\n")
-    return statuses
-
-
 def test_it_learns_and_is_loaded(alone):
     assert losses(alone)[-1] < losses(alone)[0] - 1
     model, tokenizer = Llama.from_pretrained(alone / "final"), load_tokenizer(alone / "final")
@@ -58,37 +45,10 @@ def test_it_learns_and_is_loaded(alone):
     assert model.generate(tokenizer.encode("a")[None, :3], 5).shape[1] > 5
 
 
-@pytest.mark.parametrize(("parallel", "size"), [("ddp", 2), ("fsdp", 2), ("tp", 2), ("fsdp+tp", 4)])
+@pytest.mark.parametrize(("parallel", "size"), [("fsdp", 2), ("tp", 2)])
 def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent, parallel, size):
-    assert shared(parent, size, options, tmp_path / "out", parallel) == [0] * size
-    close(tmp_path / "out", alone)
-
-
-def test_what_ranks_saved_one_process_goes_on_from(options, tmp_path, alone, parent):
-    out = tmp_path / "out"
-    assert shared(parent, 2, options, out, "tp") == [0, 0]
-    for step in (20, 30):
-        (out / "checkpoints" / f"step-{step:08}.safetensors").unlink()
-    train(parse([*options, "--out", str(out)]))
-    close(out, alone)
-
-
-def test_a_killed_run_goes_on(options, tmp_path, alone, parent):
-    out = tmp_path / "out"
-    process = parent.start([*options, "--out", str(out)], tmp_path / "said")
-    wait_for_step(out, 12, process)
-    process.kill(signal.SIGKILL)
-    process.wait()
-    train(parse([*options, "--out", str(out)]))
-    close(out, alone)
-
-
-def test_heads_of_keys_that_cannot_be_shared_are_named(options, tmp_path, parent):
-    command = [*options, "--out", str(tmp_path / "out"), "--parallel", "tp"]
-    processes = parent.ranks(4, command, tmp_path / "said")
-    assert {process.wait() for process in processes} - {0, 1} <= {-signal.SIGABRT}
-    said = "".join(process.said() for process in processes)
-    assert "4 ranks cannot share 2 heads of keys evenly" in said
+    shared(parent, size, options, tmp_path / "out", "--parallel", parallel)
+    assert_close(tmp_path / "out", alone, TOLERANCE)
 
 
 def test_what_a_step_costs_is_derived(options):

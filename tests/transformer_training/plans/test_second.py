@@ -3,21 +3,23 @@
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
 from tests.transformer_layers.models.second import Second, SecondConfig
 from tests.transformer_training.plans.second import PLAN
-from tests.transformer_training.processes import Parent, losses
+from tests.transformer_training.processes import (
+    TOLERANCE,
+    assert_close,
+    losses,
+    shared,
+)
 from transformer_layers import GPT2Config, load_tokenizer
-from transformer_training import TrainingError, costs, estimate
+from transformer_training import TrainingError, costs
 from transformer_training.config import parse
 from transformer_training.plans import PLANS, plan_of
 from transformer_training.run import train
 
 pytestmark = pytest.mark.xdist_group("ranks")  # one process has the run to compare with
 
-TOLERANCE = 3e-5  # see ../test_ranks.py
 ROOT = Path(__file__).parents[3]
 BEFORE = f"""
 import sys
@@ -51,21 +53,6 @@ def alone(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def close(left: Path, right: Path) -> None:
-    torch.testing.assert_close(losses(left), losses(right), rtol=0, atol=TOLERANCE)
-    ours, theirs = (load_file(each / "final/model.safetensors") for each in (left, right))
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE)
-
-
-def shared(parent: Parent, size: int, options: list[str], out: Path, parallel: str) -> list[int]:
-    command = [*options, "--out", str(out), "--parallel", parallel]
-    processes = parent.ranks(size, command, out.parent / f"said-{parallel}-{size}", BEFORE)
-    statuses = [process.wait() for process in processes]
-    if any(statuses):
-        print(*(process.said()[-3000:] for process in processes), sep="\n----\n")
-    return statuses
-
-
 def test_it_learns_and_is_loaded(alone):
     assert losses(alone)[-1] < losses(alone)[0] - 1
     model, tokenizer = Second.from_pretrained(alone / "final"), load_tokenizer(alone / "final")
@@ -74,17 +61,8 @@ def test_it_learns_and_is_loaded(alone):
 
 
 def test_ranks_compute_what_one_process_does(options, tmp_path, alone, parent):
-    assert shared(parent, 2, options, tmp_path / "out", "tp") == [0, 0]
-    close(tmp_path / "out", alone)
-
-
-def test_what_a_step_costs_is_derived(options):
-    sizes = SecondConfig(260, 8, 16, 1, 4, 2)
-    weights = sum(each.numel() for each in Second(sizes).parameters())
-    assert costs(sizes, 4).parameters == 4 * weights
-    cut = 4 * (2 * 16 * 16 + 2 * 16 * 8 + 3 * 16 * 32)
-    assert costs(sizes, 4, parallel="tp", ranks=2).parameters == 4 * weights - cut // 2
-    assert estimate(parse([*options, "--out", "-"]), 260).parameters == weights
+    shared(parent, 2, options, tmp_path / "out", "--parallel", "tp", before=BEFORE)
+    assert_close(tmp_path / "out", alone, TOLERANCE)
 
 
 def test_what_no_plan_has_is_refused(options):

@@ -2,11 +2,10 @@
 
 import pytest
 import torch
-from torch import nn
 
 from transformer_layers import GPT2, GPT2Config, causal_mask, scaled_dot_product_attention
 from transformer_layers.attention.heads import merge_heads, split_heads
-from transformer_training.toy_language import ABLATIONS, trained_model
+from transformer_training.toy_language import ABLATIONS
 
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(0))
 IDS = torch.tensor([[3, 1, 4, 1, 5]])
@@ -41,11 +40,6 @@ def without(part: str) -> GPT2:
 
 
 @pytest.mark.parametrize("part", ABLATIONS)
-def test_a_model_without_a_part_says_something_else(part):
-    assert not torch.allclose(without(part)(IDS), whole()(IDS), atol=1e-3)
-
-
-@pytest.mark.parametrize("part", ABLATIONS)
 def test_only_its_own_parameters_are_gone(part):
     before = {name: value for name, value in whole().named_parameters()}
     after = dict(without(part).named_parameters())
@@ -63,15 +57,6 @@ def test_only_its_own_parameters_are_gone(part):
             assert torch.equal(value, before[name]), name
             assert value.requires_grad
     assert after == {}
-
-
-def test_no_attention_and_no_feed_forward_add_nothing():
-    zeros = torch.zeros_like(X)
-    for block in without("attention").h:
-        assert torch.equal(block.attn(X), zeros)
-        assert torch.equal(block(X), X + block.mlp(block.ln_2(X)))
-    for block in without("feed-forward").h:
-        assert torch.equal(block(X), X + block.attn(block.ln_1(X)))
 
 
 @torch.no_grad()
@@ -111,25 +96,12 @@ def test_without_the_activation_the_feed_forward_layer_is_linear():
     assert not torch.allclose(before(3 * X), 3 * before(X), atol=1e-1)
 
 
-def test_without_norms_there_are_identities():
-    model = without("norms")
-    norms = [model.ln_f, *(norm for block in model.h for norm in (block.ln_1, block.ln_2))]
-    assert {type(norm) for norm in norms} == {nn.Identity}
-    assert not any(isinstance(each, nn.LayerNorm) for each in model.modules())
-
-
 def test_without_residuals_a_layer_replaces_what_it_reads():
     model, before = without("residuals"), whole()
     for block, old in zip(model.h, before.h, strict=True):
         assert torch.equal(block(X), old.mlp(old.ln_2(old.attn(old.ln_1(X)))))
 
 
-@pytest.mark.parametrize("part", ["attention", "attention weights", "mask"])
-def test_a_cache_that_would_be_ignored_is_refused(part):
+def test_a_cache_that_would_be_ignored_is_refused():
     with pytest.raises(ValueError, match="keeps no cache"):
-        without(part).generate(IDS, max_new_tokens=1)
-
-
-def test_positions_do_not_learn():
-    assert not trained_model("positions", steps=3).wpe.weight.any()
-    assert trained_model(steps=3).wpe.weight.any()
+        without("attention").generate(IDS, max_new_tokens=1)
