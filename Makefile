@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick wheels mutants seeds draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -67,9 +67,6 @@ check: $(VENV)/installed ## format, lint, types, spelling
 
 quick: check ## format, lint, types, spelling, and the tests of the layers: a few minutes
 	$(BIN)/python -m pytest --numprocesses auto $(foreach package,layer_checks transformer_layers transformer_training,src/$(package) tests/$(package))
-
-sentences: $(VENV)/installed ## print the sentences of lessons that nothing holds (COUNT=1: how many each page has)
-	@$(BIN)/python -m tools.unheld_sentences $(if $(COUNT),--count)
 
 wheels: $(VENV)/installed ## build both distributions and try each by itself (newest: VERSIONS=newest)
 	@echo "== Building the wheels, and trying each in an empty environment"
