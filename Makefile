@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick wheels mutants seeds draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve test test-hard test-nightly processors check quick wheels mutants seeds draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -36,9 +36,6 @@ pdf: $(VENV)/installed ## print the book into one PDF, which the site then offer
 serve: $(VENV)/installed ## show the book in a browser; build what changes, and reload the page
 	$(BIN)/jupyter-book config sphinx book/
 	$(BIN)/sphinx-autobuild book book/_build/html --doctree-dir book/_build/.doctrees --watch src --ignore '*/conf.py'
-
-site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
-	$(BIN)/python -m tools.site_report
 
 # `make book test` builds the site once: the tests take what this call has just built. In CI each test's
 # name is printed as it ends: a run that is cut short still says which one failed.
