@@ -45,9 +45,11 @@ test: $(VENV)/installed $(BOOK_TOO) ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
 	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 100 --durations-min 3$(if $(CI), --verbose)
 
-test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
-	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
-	$(BIN)/python -m tools.random_orders $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) --numprocesses 2 --dist loadgroup
+test-hard: $(VENV)/installed ## run every test ten times in orders by chance, twice as many at once; hours (RUNS=10 SEED=1)
+	@echo "== Testing in orders by chance, with other draws, on a busy machine"
+	@first=$(or $(SEED),$$(date +%s)); failed=; for seed in $$(seq $$first $$((first + $(or $(RUNS),10) - 1))); do \
+		PYTHONHASHSEED=$$seed $(BIN)/python -m pytest --quiet --randomly-seed $$seed --numprocesses 4 --dist loadgroup || failed="$$failed $$seed"; \
+	done; [ -z "$$failed" ] || { echo "== failed with SEED:$$failed; again: make test-hard RUNS=1 SEED=..."; exit 1; }
 
 test-nightly: $(VENV)/installed ## run the tests that take too long for every run: all values where make test has some
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m nightly
