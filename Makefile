@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve test test-hard test-nightly processors check quick wheels mutants seeds draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve test test-hard test-nightly processors check quick wheels mutants seeds draws ablations curves experiments renew real benchmark right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -101,9 +101,6 @@ renew: $(VENV)/installed ## after a change of code that changes no number: run a
 
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m evaluation.benchmarks
-
-held-out-sizes: $(VENV)/installed ## hold the models against their references at sizes that no test names
-	$(BIN)/python -m evaluation.held_out_sizes
 
 $(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/environment.py $(VENV)/installed
 	@echo "== Setting up $(SURVEY_VENV): some forty public works, without their dependencies"
