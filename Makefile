@@ -107,8 +107,8 @@ $(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/e
 	$(BIN)/python -m evaluation.survey.environment $(SURVEY_VENV)
 	@touch $@
 
-right-layers: $(SURVEY_VENV)/installed ## print whether `check` calls one of some hundred right layers wrong
-	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m evaluation.right_layers
+right-layers: $(VENV)/installed ## print whether `check` calls a right layer of torch or transformers wrong
+	$(BIN)/python -m evaluation.right_layers
 
 survey: $(SURVEY_VENV)/installed ## check layers of public works; writes evaluation/survey/results.json
 	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m evaluation.survey
