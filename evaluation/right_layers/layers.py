@@ -6,13 +6,12 @@ has those of other works.
 """
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 Build = Callable[[], Any]
 
@@ -30,22 +29,16 @@ def right(layer: str, name: str) -> Callable[[Build], Build]:
     return add
 
 
-# Handed over as they stand: each layer of ours, with modules and names.
+# Handed over as they stand, beside those of tests/layer_checks/test_torch_layers.py.
 AS_THEY_STAND = {
-    "gelu": ("torch.nn.functional.gelu", "torch.nn.GELU"),
+    "gelu": ("torch.nn.GELU",),
     "gelu_tanh": (
         "transformers.activations.NewGELUActivation",
         "transformers.activations.AccurateGELUActivation",
     ),
-    "scaled_dot_product_attention": ("torch.nn.functional.scaled_dot_product_attention",),
-    "dropout": ("torch.nn.functional.dropout",),
-    "Dropout": ("torch.nn.Dropout",),
     "soft_threshold": ("torch.nn.functional.softshrink",),
     "BatchNorm1d": ("torch.nn.BatchNorm1d",),
-    "LayerNorm": (
-        "torch.nn.LayerNorm",
-        "transformers.models.convnext.modeling_convnext.ConvNextLayerNorm",
-    ),
+    "LayerNorm": ("transformers.models.convnext.modeling_convnext.ConvNextLayerNorm",),
     "RMSNorm": ("torch.nn.RMSNorm", "transformers.models.olmo2.modeling_olmo2.Olmo2RMSNorm"),
     "LlamaRMSNorm": (
         "transformers.models.llama.modeling_llama.LlamaRMSNorm",
@@ -72,19 +65,6 @@ for _layer, _paths in AS_THEY_STAND.items():
 def _gelu_tanh() -> Any:
     """An instance of a class, where ours is a function."""
     return nn.GELU(approximate="tanh")
-
-
-@right("attention_weights", "torch.scaled_dot_product_attention of the identity")
-def _weights_of_identity() -> Any:
-    """The weights are read off as the output where the values are the identity."""
-
-    def weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-        values = torch.eye(key.shape[-2], dtype=key.dtype)
-        shape = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
-        q, k, v = (each.expand(*shape, *each.shape[-2:]) for each in (query, key, values))
-        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-
-    return weights
 
 
 @right("BatchNorm1d", "torch.nn.LazyBatchNorm1d")
@@ -138,45 +118,6 @@ def _decoder_layer() -> Any:
 def _pre_norm_decoder_layer() -> Any:
     """Batch first, the norm first, and its inner dropout taken out; True blocks."""
     return _of_torch(nn.TransformerDecoderLayer, True)
-
-
-@right("smoothed_cross_entropy", "torch.nn.functional.cross_entropy")
-def _cross_entropy() -> Any:
-    """A function that puts all positions in one axis, with torch's names of arguments."""
-
-    def loss(
-        input: Tensor, target: Tensor, label_smoothing: float, ignore_index: int | None = None
-    ) -> Tensor:
-        return functional.cross_entropy(
-            input.flatten(0, -2),
-            target.flatten().long(),
-            ignore_index=-100 if ignore_index is None else ignore_index,
-            label_smoothing=label_smoothing,
-        )
-
-    return loss
-
-
-@right("causal_mask", "torch.nn.attention.bias.causal_lower_right")
-def _causal_bias() -> Any:
-    """A bias object of torch's, which is made a boolean tensor."""
-
-    def mask(seq: int, past: int = 0) -> Tensor:
-        from torch.nn.attention.bias import causal_lower_right
-
-        return causal_lower_right(seq, past + seq)._materialize().bool()
-
-    return mask
-
-
-@right("l1_penalty", "torch.linalg.vector_norm(order 1)")
-def _vector_norm() -> Any:
-    """The norm of order 1 of all parameters, joined to one vector."""
-
-    def penalty(parameters: Iterable[Tensor]) -> Tensor:
-        return torch.linalg.vector_norm(nn.utils.parameters_to_vector(parameters), ord=1)
-
-    return penalty
 
 
 # transformers.
