@@ -56,13 +56,6 @@ def test_the_discount_is_the_best_of_all_for_the_rows(trigram):
     assert max(others) > best
 
 
-def test_what_a_table_writes_follows_from_the_seed(trigram):
-    first, again = trigram.write([0, 1], 9), trigram.write([0, 1], 9)
-    assert first == again
-    assert first[:2] == [0, 1]
-    assert len(first) == 11
-
-
 @pytest.fixture
 def small(monkeypatch) -> None:
     texts = {

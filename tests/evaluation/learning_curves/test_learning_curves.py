@@ -5,16 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from evaluation.learning_curves import __main__ as program
 from evaluation.learning_curves import (
     curves,
-    draw,
     record,
     recorded,
-    table,
-    updates_until,
     verdict,
 )
 from evaluation.learning_curves import measure as measuring
@@ -68,12 +64,6 @@ def test_a_model_that_is_right_twice_is_asked_no_more(monkeypatch):
     assert found["updates"] == [1, 2, 3, 4]
 
 
-def test_what_is_there_is_not_made_again(monkeypatch):
-    read = json.loads(json.dumps(ROWS))
-    monkeypatch.setattr(measuring, "trained_model", None)
-    assert list(measure(TINY, 2, read)) == read
-
-
 def test_the_program_goes_on_with_what_is_there(tmp_path: Path, monkeypatch, capsys):
     output = tmp_path / "made.json"
     monkeypatch.setattr(program, "PLAN", TINY)
@@ -97,11 +87,6 @@ def test_a_stale_record_names_what_has_changed(file: Path):
         recorded(file)
 
 
-def test_a_share_counts_from_where_it_is_kept():
-    assert updates_until(row(0, 0.5, 0.96, 0.5, 0.97, 1.0)) == 800
-    assert updates_until(row(0, 0.5, 0.96, 0.5)) == float("inf")
-
-
 def test_rows_are_found_by_what_differs_from_the_first():
     wide = row(0, 1, n_embd=64)
     rows = [row(0, 0.5), row(1, 0.5), wide, row(0, 0.5, without="norms")]
@@ -116,21 +101,6 @@ def test_a_verdict_counts_the_models_and_asks_whether_the_others_still_learn():
     assert (said.learned, said.models, said.updates, said.best) == (2, 3, 400, 1)
     assert said.fall == pytest.approx(0.1)
     assert verdict([row(0, 1, 1)]).fall == 0
-
-
-def test_the_table_has_a_line_for_each_cell():
-    whole, wide = table([row(0, 0.2, 1), row(1, 0.2, 1), row(0, 0.5, 0.5, n_embd=64)]).splitlines()
-    assert whole.split()[:2] == ["s", "whole"]
-    assert "2 of  2 learn in   200, 1.00 (1.00-1.00)" in whole
-    assert "n_embd 64" in wide
-    assert "0 of  1 learn in   inf" in wide
-
-
-def test_a_curve_that_ended_is_drawn_to_the_end():
-    axes = Figure().subplots()
-    draw(axes, [row(0, 0.2, 0.9), row(1, 0.2, 1, 1)], last=400)
-    assert [list(line.get_xdata()) for line in axes.lines] == [[100, 200, 400]] * 2
-    assert list(axes.lines[0].get_ydata()) == [0.2, 0.9, 0.9]
 
 
 def test_the_plan_names_parts_that_there_are_and_each_cell_once():

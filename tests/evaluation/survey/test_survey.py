@@ -19,7 +19,6 @@ from evaluation.survey.environment import FILES, VERSIONS, File, put_files
 from evaluation.survey.second import DERIVED
 from evaluation.survey.stubs import stub
 from layer_checks import check, wrong_version
-from layer_checks.kit.arguments import CannotTakeError
 
 RECORD = json.loads(RESULTS.read_text())
 
@@ -97,28 +96,6 @@ class TestAdapters:
         x = torch.randn(4, 2)
         torch.testing.assert_close(ours(x), x @ ours.weight + ours.bias)
 
-    def test_the_mode_and_the_dtype_reach_the_inner_layer(self):
-        Layer = renamed(Packed, **packed("qkv", "out"))  # noqa: N806
-        ours = Layer(6, 2)
-        assert not ours.eval().inner.drop.training
-        assert ours.train().inner.drop.training
-        ours.inner.register_buffer("table", torch.zeros(2))
-        assert ours.double().inner.table.dtype == torch.float64
-
-    def test_biases_that_cannot_be_left_out_are_zeros(self):
-        def make(d_model):
-            return nn.Linear(d_model, d_model)
-
-        Layer = with_call(make, None, weight="weight", bias="bias")  # noqa: N806
-        ours = Layer(3, bias=False)
-        assert [name for name, _ in ours.named_parameters()] == ["weight"]
-        assert torch.equal(ours(torch.zeros(1, 3)), torch.zeros(1, 3))
-
-    def test_an_eps_that_a_work_does_not_take_cannot_be_asked_for(self):
-        Layer = renamed(lambda d_model: nn.LayerNorm(d_model), weight="weight")  # noqa: N806
-        with pytest.raises(CannotTakeError, match="takes no eps"):
-            Layer(3, eps=0.1)
-
     def test_an_argument_that_a_work_is_not_called_with_is_not_implemented(self):
         layers = [renamed(nn.Identity)(), with_call(nn.Identity, lambda module, x: module(x))()]
         for layer in layers:
@@ -167,13 +144,6 @@ class TestFiles:
         assert (tmp_path / "places/place/model.py").read_bytes() == self.CONTENT
         (there / "owner/model.py").unlink()
         assert put_files(tmp_path / "places", files, root=there.as_uri()) == []
-
-    def test_another_file_is_refused(self, tmp_path):
-        (tmp_path / "model.py").write_bytes(self.CONTENT)
-        files = {"place/model.py": File("model.py", "0" * 64)}
-        (line,) = put_files(tmp_path / "places", files, root=tmp_path.as_uri())
-        assert line == f"model.py: its SHA-256 is not {'0' * 64}"
-        assert not (tmp_path / "places").exists()
 
     def test_a_file_that_cannot_be_loaded_is_named_with_its_place(self, tmp_path):
         files = {"place/model.py": File("model.py", "0" * 64)}
