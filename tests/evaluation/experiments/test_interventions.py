@@ -12,7 +12,6 @@ from evaluation.experiments.interventions import (
     layers,
     leads,
     mixed,
-    opened,
     read,
     swapped,
     words,
@@ -91,12 +90,3 @@ def test_layers_are_silenced_and_come_back(model, name):
     assert found["whole"] == share_right(model, name)
     assert found["no attention"] == 0.5
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
-
-
-def test_hidden_features_are_those_at_the_last_word(model):
-    ids = mixed("or here")[0][:4]
-    block = model.h[0]
-    stream = model.wte(ids) + model.wpe.weight[:6]
-    stream = stream + block.attn(block.ln_1(stream))
-    wrote = block.mlp(block.ln_2(stream))[:, -1]
-    torch.testing.assert_close(block.mlp.c_proj(opened(model, ids)), wrote)

@@ -44,18 +44,6 @@ def test_a_bigram_by_hand():
     torch.testing.assert_close(table.likely(rows), torch.tensor(expected).double())
 
 
-def test_the_discount_is_the_best_of_all_for_the_rows(trigram):
-    rows = learned().unfold(0, 3, 1)
-
-    def loss(table: prose.Table) -> float:
-        return -table.likely(rows).log().sum().item()
-
-    best = loss(trigram.best(rows))
-    others = [loss(replace(trigram, discount=each)) for each in prose.DISCOUNTS]
-    assert best == pytest.approx(min(others))
-    assert max(others) > best
-
-
 @pytest.fixture
 def small(monkeypatch) -> None:
     texts = {

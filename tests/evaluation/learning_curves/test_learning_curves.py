@@ -1,6 +1,5 @@
 """The record of the learning curves: made, gone on with, read, refused when stale, and shown."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -9,15 +8,12 @@ import pytest
 from evaluation.learning_curves import __main__ as program
 from evaluation.learning_curves import (
     curves,
-    record,
     recorded,
     verdict,
 )
 from evaluation.learning_curves import measure as measuring
 from evaluation.learning_curves.measure import measure
 from evaluation.learning_curves.plan import PLAN, SEEDS, Cell
-from evaluation.recorded import write_results
-from evaluation.sources import facts
 from transformer_training.toy_language import ABLATIONS, kind, share_right, trained_model
 
 KINDS = ("and", "the other")
@@ -35,13 +31,6 @@ def row(seed: int, *rights: float, without: str = "", **options: float) -> dict:
         "loss": [2.0 - right for right in rights],
         "shares": {"and": list(rights), "or": [1.0] * len(rights)},
     }
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "results.json"
-    write_results(file, {**facts(record.SOURCES), "seeds": 2, "rows": ROWS})
-    return file
 
 
 def test_a_curve_has_what_a_model_gives_after_so_many_updates():
@@ -76,15 +65,6 @@ def test_the_program_goes_on_with_what_is_there(tmp_path: Path, monkeypatch, cap
     with pytest.raises(SystemExit):
         program.main()
     assert "--only: the settings are tiny" in capsys.readouterr().err
-
-
-def test_a_stale_record_names_what_has_changed(file: Path):
-    results = json.loads(file.read_text())
-    results["sources"]["src/transformer_training/toy_language/model.py"] = "another"
-    write_results(file, results)
-    said = r"results\.json: .* before src/transformer_training/toy_language/model\.py changed\. "
-    with pytest.raises(SystemExit, match=rf"{said}Remedy: run make curves$"):
-        recorded(file)
 
 
 def test_rows_are_found_by_what_differs_from_the_first():

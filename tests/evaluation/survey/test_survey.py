@@ -18,7 +18,7 @@ from evaluation.survey.definitions import SURVEYED, Surveyed
 from evaluation.survey.environment import FILES, VERSIONS, File, put_files
 from evaluation.survey.second import DERIVED
 from evaluation.survey.stubs import stub
-from layer_checks import check, wrong_version
+from layer_checks import wrong_version
 
 RECORD = json.loads(RESULTS.read_text())
 
@@ -51,22 +51,6 @@ class Packed(nn.Module):
 
 
 class TestAdapters:
-    def test_a_norm_under_other_names_passes(self):
-        class Theirs(nn.Module):
-            def __init__(self, d_model, eps=1e-5):
-                super().__init__()
-                self.shift = nn.Parameter(torch.zeros(d_model))
-                self.gain = nn.Parameter(torch.ones(d_model))
-                self.eps = eps
-
-            def forward(self, x):
-                gain, shift = self.gain, self.shift
-                return nn.functional.layer_norm(x, (len(gain),), gain, shift, self.eps)
-
-        report = check("LayerNorm", renamed(Theirs, weight="gain", bias="shift"))
-        failed = {result.name for result in report.failed}
-        assert not {"values", "gradients", "parameters", "large mean"} & failed
-
     def test_packed_weights_are_thirds_and_get_gradients(self):
         torch.manual_seed(0)
         Layer = renamed(Packed, **packed("qkv", "out"))  # noqa: N806

@@ -61,18 +61,6 @@ def installed(requirement: Requirement) -> str:
     return importlib.metadata.version(requirement.name)
 
 
-def test_only_what_was_seen_to_fail_is_barred():
-    for project in (LAYERS, EXTENSION):
-        assert project.settings["project"]["requires-python"] == ">=3.11"
-        barred = {
-            str(requirement)
-            for requirement in [*project.required(), *project.optional(EXTRAS[project])]
-            if any(part.operator != ">=" for part in requirement.specifier)
-        }
-        # Jupyter Book 2 has no Sphinx.
-        assert barred <= {"jupyter-book<2,>=1.0.4"}
-
-
 @PROJECTS
 def test_the_version_stands_in_one_place(project: Project):
     settings = project.settings
