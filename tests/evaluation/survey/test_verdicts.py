@@ -88,14 +88,6 @@ def test_what_the_survey_says_the_museum_explains_are_defects():
     assert {recorded[name] for name in cited} == {"defect"}
 
 
-def test_the_rule_stands_on_one_page_and_the_museum_leads_there():
-    label = "defect-or-variation"
-    pages = [path.name for path in REFERENCE.glob("*.md") if f"({label})=" in path.read_text()]
-    assert pages == ["worlds_layers.md"]
-    for text in TEXTS.values():
-        assert f"<{label}>`" in text
-
-
 def test_readings_change_without_what_was_measured():
     rows = [{**row, "reading": "?", "note": "?", "second": "?"} for row in ROWS]
     assert reread(rows) == ROWS
