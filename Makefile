@@ -10,7 +10,7 @@ STRICT := -W -n --keep-going
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf serve site-report test test-hard test-nightly processors check quick sentences wheels mutants seeds draws ablations curves experiments renew real benchmark held-out-sizes right-layers survey accept lab hooks clean
+.PHONY: help book pdf serve test test-hard test-nightly processors check quick wheels mutants seeds draws ablations curves experiments renew real benchmark right-layers survey accept lab hooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -37,9 +37,6 @@ serve: $(VENV)/installed ## show the book in a browser; build what changes, and 
 	$(BIN)/jupyter-book config sphinx book/
 	$(BIN)/sphinx-autobuild book book/_build/html --doctree-dir book/_build/.doctrees --watch src --ignore '*/conf.py'
 
-site-report: $(VENV)/installed ## print what the built site costs its readers, and write it into README (after make book)
-	$(BIN)/python -m tools.site_report
-
 # `make book test` builds the site once: the tests take what this call has just built. In CI each test's
 # name is printed as it ends: a run that is cut short still says which one failed.
 BOOK_TOO := $(filter book,$(MAKECMDGOALS))
@@ -48,9 +45,11 @@ test: $(VENV)/installed $(BOOK_TOO) ## run every test but those of test-nightly
 	@echo "== Testing the layers, the checks, the book's tools and the built site"
 	$(if $(BOOK_TOO),BUILT_SITE=book/_build/html )$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --durations 100 --durations-min 3$(if $(CI), --verbose)
 
-test-hard: $(VENV)/installed ## run every test ten times in orders by chance on a busy machine; hours (RUNS=10 SEED=1)
-	@echo "== Testing in orders by chance, with other draws, beside two busy processes"
-	$(BIN)/python -m tools.random_orders $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) --numprocesses 2 --dist loadgroup
+test-hard: $(VENV)/installed ## run every test ten times in orders by chance, twice as many at once; hours (RUNS=10 SEED=1)
+	@echo "== Testing in orders by chance, with other draws, on a busy machine"
+	@first=$(or $(SEED),$$(date +%s)); failed=; for seed in $$(seq $$first $$((first + $(or $(RUNS),10) - 1))); do \
+		PYTHONHASHSEED=$$seed $(BIN)/python -m pytest --quiet --randomly-seed $$seed --numprocesses 4 --dist loadgroup || failed="$$failed $$seed"; \
+	done; [ -z "$$failed" ] || { echo "== failed with SEED:$$failed; again: make test-hard RUNS=1 SEED=..."; exit 1; }
 
 test-nightly: $(VENV)/installed ## run the tests that take too long for every run: all values where make test has some
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m nightly
@@ -67,9 +66,6 @@ check: $(VENV)/installed ## format, lint, types, spelling
 
 quick: check ## format, lint, types, spelling, and the tests of the layers: a few minutes
 	$(BIN)/python -m pytest --numprocesses auto $(foreach package,layer_checks transformer_layers transformer_training,src/$(package) tests/$(package))
-
-sentences: $(VENV)/installed ## print the sentences of lessons that nothing holds (COUNT=1: how many each page has)
-	@$(BIN)/python -m tools.unheld_sentences $(if $(COUNT),--count)
 
 wheels: $(VENV)/installed ## build both distributions and try each by itself (newest: VERSIONS=newest)
 	@echo "== Building the wheels, and trying each in an empty environment"
@@ -106,16 +102,13 @@ renew: $(VENV)/installed ## after a change of code that changes no number: run a
 benchmark: $(VENV)/installed ## measure the model beside transformers; writes evaluation/benchmarks/results.json
 	env -u OMP_NUM_THREADS $(BIN)/python -m evaluation.benchmarks
 
-held-out-sizes: $(VENV)/installed ## hold the models against their references at sizes that no test names
-	$(BIN)/python -m evaluation.held_out_sizes
-
 $(SURVEY_VENV)/installed: evaluation/survey/requirements.txt evaluation/survey/environment.py $(VENV)/installed
 	@echo "== Setting up $(SURVEY_VENV): some forty public works, without their dependencies"
 	$(BIN)/python -m evaluation.survey.environment $(SURVEY_VENV)
 	@touch $@
 
-right-layers: $(SURVEY_VENV)/installed ## print whether `check` calls one of some hundred right layers wrong
-	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m evaluation.right_layers
+right-layers: $(VENV)/installed ## print whether `check` calls a right layer of torch or transformers wrong
+	$(BIN)/python -m evaluation.right_layers
 
 survey: $(SURVEY_VENV)/installed ## check layers of public works; writes evaluation/survey/results.json
 	PYTHONPATH=src $(SURVEY_VENV)/bin/python -m evaluation.survey

@@ -12,8 +12,6 @@ PLACES = Path(sys.prefix, "places")
 # How a difference is read. A defect has been derived a second time, in `survey.second`.
 Reading = Literal["same", "variation", "defect", "does not fit"]
 
-STUBS: dict[str, tuple[str, ...]] = {}
-
 
 @dataclass(frozen=True)
 class Surveyed:

@@ -41,29 +41,6 @@ def holds(monkeypatch, tar: bytes) -> None:
     monkeypatch.setattr(novels, "_output", lambda *command: tar)
 
 
-def test_a_paragraph_becomes_a_line():
-    assert novels.texts_of(data_of(BOOKS)) == TEXTS
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (b"\0\0\0\x09" + zlib.compress(b"short"), "not the length"),
-        (b"\0\0\0\x05" + zlib.compress(b"plain"), "no strings"),
-        (data_of([["a"]])[:4] + zlib.compress(b"cut"), "not the length"),
-    ],
-)
-def test_data_of_another_form_are_refused(data, said):
-    with pytest.raises(ValueError, match=said):
-        novels.texts_of(data)
-
-
-def test_what_follows_the_strings_is_refused():
-    packed = ASCII + (1).to_bytes(4, "big") + b"a" + b"\0\0\0\xfe"
-    with pytest.raises(ValueError, match="byte 9 of an object begins no string"):
-        novels.texts_of(len(packed).to_bytes(4, "big") + zlib.compress(packed))
-
-
 def test_a_package_is_read(monkeypatch):
     holds(monkeypatch, tar_of(data_of(BOOKS)))
     digest = hashlib.sha256("".join(TEXTS).encode()).hexdigest()
@@ -81,19 +58,6 @@ def test_another_package_is_refused(monkeypatch, tar):
     holds(monkeypatch, tar)
     with pytest.raises(SystemExit, match=r"a\.deb: is not the package .* Remedy: apt-get download"):
         novels.read(Path("a.deb"))
-
-
-def test_the_variable_names_the_package(monkeypatch, tmp_path):
-    monkeypatch.setenv(novels.VARIABLE, str(tmp_path / "mine.deb"))
-    monkeypatch.setattr(novels, "read", lambda package: {"read": package.name})
-    assert novels.novels() == {"read": "mine.deb"}
-
-
-def test_without_apt_get_the_remedy_is_named(monkeypatch):
-    monkeypatch.delenv(novels.VARIABLE, raising=False)
-    monkeypatch.setattr(novels.shutil, "which", lambda name: None)
-    with pytest.raises(SystemExit, match=rf"no apt-get here\. Remedy: .* {novels.VARIABLE}$"):
-        novels.novels()
 
 
 def test_what_apt_get_says_is_passed_on(monkeypatch):

@@ -19,9 +19,9 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
+from tests.site import costs
 from tests.site.screens import resize
-from tools.site_report import costs
-from tools.site_report.serving import BROWSERS, ROOT, Handler
+from tests.site.serving import BROWSERS, ROOT, Handler
 
 DESKTOP = ViewportSize(width=1300, height=900)
 PHONE = ViewportSize(width=390, height=844)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.site_report.axe import CONTRAST, violations
+from tests.site.axe import CONTRAST, violations
 
 pytestmark = pytest.mark.xdist_group("site in use")
 

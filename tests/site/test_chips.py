@@ -8,9 +8,9 @@ from playwright.sync_api import Page, expect
 
 from book_site.notebooks.markdown import parts
 from book_site.search.entries import entries_of_page
+from tests.site.axe import violations
 from tests.site.conftest import DESKTOP, NARROW
 from tests.verified_book.books import FRONT_MATTER, sphinx_build
-from tools.site_report.axe import violations
 
 pytestmark = pytest.mark.xdist_group("site in use")
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tools.site_report.serving import ROOT
+from tests.site.serving import ROOT
 from verified_book.claims.claim import VERDICTS
 from verified_book.claims.measurements import STRENGTHS
 from verified_book.claims.parts import PARTS

@@ -18,7 +18,7 @@ from bs4 import BeautifulSoup
 from evaluation.experiments.induction import trained
 from tests.site.conftest import DESKTOP, NARROW, Visit, watch
 from tests.site.screens import resize
-from tools.site_report.serving import ROOT
+from tests.site.serving import ROOT
 from transformer_layers import (
     GPT2,
     BatchNorm1d,

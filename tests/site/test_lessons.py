@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from tests.site.conftest import SCREEN
-from tools.unheld_sentences.lessons import PROOFS, lessons
+from tests.site.lessons import PROOFS, lessons
 
 MOST = {"words": 1300, "cells": 12, "height": 7 * SCREEN["height"]}
 BOOK = Path(__file__).parents[2] / "book"

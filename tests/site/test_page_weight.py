@@ -2,8 +2,7 @@
 
 import pytest
 
-from tools.site_report import __main__ as report
-from tools.site_report.costs import first_visit, kinds
+from tests.site.costs import PAGES, first_visit, kinds
 
 # Of the window, all moves together; a tenth counts as good.
 STEADY = 0.02
@@ -37,10 +36,10 @@ def test_a_visit_needs_few_requests(costs):
 def test_the_layout_stays_where_it_is(browser, address, costs):
     """On a busy machine a page may move once; one that moves again is not steady.
 
-    Fonts that come late move a page for who comes to it first, so the report's pages are asked so.
+    Fonts that come late move a page for who comes to it first, so a page of each kind is asked so.
     """
     moved = {name for name, cost in costs.items() if cost.shift >= STEADY}
-    moved |= set(report.PAGES.values()) & costs.keys()
+    moved |= set(PAGES.values()) & costs.keys()
     again = {name: first_visit(browser, address + name).shift for name in moved}
     assert {name: shift for name, shift in again.items() if shift >= STEADY} == {}
 

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 import pytest
 from playwright.sync_api import expect
 
-from tools.site_report.serving import ROOT
+from tests.site.serving import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tools.site_report.questions import QUESTIONS
+from tests.site.questions import QUESTIONS
 
 pytestmark = pytest.mark.xdist_group("site")
 

@@ -9,7 +9,7 @@ from textwrap import indent
 import pytest
 from bs4 import BeautifulSoup
 
-from tools.unheld_sentences.lessons import pages as possible_lessons
+from tests.site.lessons import pages as possible_lessons
 
 BOOK = Path(__file__).parents[2] / "book"
 LESSONS = [page.relative_to(BOOK).with_suffix("").as_posix() for page in possible_lessons(BOOK)]

@@ -1,11 +1,9 @@
-"""The results as HTML for the page on `verified_book`, and as lines for the command line."""
+"""The record as HTML, for the page on `verified_book`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
-
-from evaluation.benchmarks.output_checkers.trials import noise_id
 
 _WORDS = {
     "caught": "caught",
@@ -13,7 +11,6 @@ _WORDS = {
     "quiet": "quiet",
     "false alarm": "<strong>alarm</strong>",
     "not expressible": "&ndash;",
-    "not run": "not run",
 }
 
 
@@ -33,10 +30,10 @@ def table(results: dict[str, Any]) -> str:
         lines.append(_verdicts(mistake["title"], mistake["id"], tools))
     caught = [_count(tool, results["mistakes"], "caught") for tool in tools]
     lines.append(_row([f"caught, of {len(results['mistakes'])}", *caught], "th"))
-    for masked, where in ((False, "as printed"), (True, "marked by the author")):
+    for mark, where in (("", "as printed"), (", marked", "marked by the author")):
         for noise in results["noises"]:
             title = f"no mistake: {noise['title']}, {where}"
-            lines.append(_verdicts(title, noise_id(noise["id"], masked), tools))
+            lines.append(_verdicts(title, f"{noise['id']}{mark}", tools))
     return "\n".join([*lines, "</tbody>", "</table>"])
 
 
@@ -49,29 +46,11 @@ def descriptions(results: dict[str, Any]) -> str:
     return "\n".join(["<ul>", *map(_description, results["tools"]), "</ul>"])
 
 
-def summary(results: dict[str, Any]) -> str:
-    """A line for each tool.
-
-    Args:
-        results: As `results.json` has them.
-    """
-    return "\n".join(_summaries(results))
-
-
-def _summaries(results: dict[str, Any]) -> Iterator[str]:
-    for tool in results["tools"]:
-        mistakes = results["mistakes"]
-        counts = [f"{word} {_count(tool, mistakes, word)}" for word in ("caught", "missed")]
-        alarms = [verdict["verdict"] for verdict in tool["verdicts"].values()].count("false alarm")
-        counts.append(f"false alarms {alarms}")
-        yield f"{tool['name']:20} {tool['version'] or 'not run':10} {', '.join(counts)}"
-
-
 def _description(tool: dict[str, Any]) -> str:
     name = escape(tool["name"])
     if tool["documentation"]:
         name = f'<a href="{escape(tool["documentation"])}">{name}</a>'
-    ran = f"Run as `{tool['command']}`, {tool['date']}." if tool["version"] else "Not run."
+    ran = f"Run as `{tool['command']}`, {tool['date']}."
     parts = [tool["purpose"], ran, f"Marking noise: {tool['marks']}.", tool["remark"]]
     return f"<li><strong>{name}</strong>: {_code(' '.join(filter(None, parts)))}</li>"
 
@@ -92,8 +71,6 @@ def _code(text: str) -> str:
 
 
 def _count(tool: dict[str, Any], rows: Sequence[dict[str, str]], word: str) -> str:
-    if not tool["version"]:
-        return "not run"
     return str(sum(tool["verdicts"][row["id"]]["verdict"] == word for row in rows))
 
 

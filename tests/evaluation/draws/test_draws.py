@@ -20,23 +20,11 @@ def found(*codes: str, pattern: str = "", raises: bool = False, shift: int = 1) 
     return [each.what for each in luck([SEEDED, *cells], shift)]
 
 
-def test_a_law_holds_with_every_seed():
-    code = "equivalent(x + x, 2 * x)"
-    assert found(code, pattern="equal: largest difference ..., tolerance 1e-06") == []
-
-
 def test_the_draw_of_one_seed_is_luck():
     code = "equivalent(x[0], 0.4962565898895264)"
     assert found(code, shift=0) == []
     (what,) = found(code)
     assert what.startswith("AssertionError: not equal: largest difference")
-
-
-def test_seeds_of_generators_move_as_well():
-    drawn = "y = torch.rand(1, generator=torch.Generator().manual_seed(0))"
-    code = f"{drawn}\nassert 0.49 < y < 0.5"
-    assert found(code, shift=0) == []
-    assert len(found(code)) == 1
 
 
 def test_evidence_that_says_something_else_is_luck():
@@ -53,11 +41,6 @@ def test_printed_tensors_may_differ_and_errors_may_be_meant():
 
 def test_a_magic_that_is_not_reached_is_no_error():
     assert found("install = False\nif install:\n    %pip install torch") == []
-
-
-def test_the_source_of_a_cell_can_be_had():
-    code = "import inspect\ndef f():\n    return 1\nassert 'return 1' in inspect.getsource(f)"
-    assert found(code) == []
 
 
 def test_cells_of_a_built_notebook(tmp_path: Path):

@@ -31,15 +31,6 @@ def test_no_beginning_that_is_held_out_stands_on_a_sheet(right):
     assert all(decode(row[5:6]) == right[decode(row[:5])] for row in held_out())
 
 
-def test_a_run_reads_one_sheet_or_a_new_one_in_each_step():
-    short = {"steps": 20, "rate": 0.0}
-    one, new = (trained(Setting(new_sheets=each, **short)) for each in (False, True))
-    assert len(one.copied) == len(new.held_out) == 3
-    assert len(set(one.copied)) == 1  # nothing is learned at this rate
-    assert len(set(new.copied)) == 3
-    assert one.held_out == new.held_out
-
-
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_learning_lowers_the_loss_and_dropout_is_off_where_it_is_measured(norm):
     run = trained(Setting(steps=20, dropout=0.3, norm=norm))

@@ -34,15 +34,6 @@ def test_a_token_that_is_sent_elsewhere_meets_the_next_expert(model, shift):
     assert found.equal(model(IDS)) == (shift == 4)
 
 
-@torch.no_grad()
-def test_only_the_named_words_are_sent_elsewhere(model):
-    before = model(IDS)
-    with experts.sent_elsewhere(model, 1, encode("near")):
-        found = model(IDS)
-    assert found[:2].equal(before[:2])
-    assert not found[2].equal(before[2])
-
-
 def test_what_is_asked_of_a_model(model):
     found = experts.asked(model)
     assert sum(found["loads"]) == pytest.approx(1, abs=1e-3)

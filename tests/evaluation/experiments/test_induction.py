@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from evaluation.experiments import induction
 from evaluation.experiments.induction import (
     alone,
     loss_with_cut_maps,
@@ -27,26 +26,6 @@ def ids() -> torch.Tensor:
         return lists(5)
 
 
-def test_what_comes_after_the_same_word_is_found():
-    ids = torch.tensor([[7, 8, 9, 7, 8]])
-    found = induction.after_the_same(ids)[0].nonzero().tolist()
-    assert found == [[3, 1], [4, 2]]
-
-
-def test_seeds_and_dtype_are_left_as_they_were():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    trained(steps=1)
-    assert torch.equal(torch.rand(3), expected)
-
-
-def test_the_same_seed_trains_the_same_model(model):
-    again, other = trained(steps=1)[0], trained(seed=1, steps=1)[0]
-    assert torch.equal(again.wte.weight, model.wte.weight)
-    assert not torch.equal(other.wte.weight, model.wte.weight)
-
-
 def test_heads_out_cannot_tell_texts_apart(model, ids):
     alike = ids.clone()
     alike[:, -1] = ids[0, -1]
@@ -56,12 +35,6 @@ def test_heads_out_cannot_tell_texts_apart(model, ids):
         found = model(alike)[:, -1]
     torch.testing.assert_close(found, found[:1].expand_as(found), rtol=0, atol=1e-12)
     assert not torch.allclose(model(alike)[0, -1], model(alike)[1, -1])  # back in place
-
-
-def test_one_text_alone_is_its_own_mean(model, ids):
-    with without(model, [(0, 1), (1, 2)]):
-        found = model(ids[:1])
-    torch.testing.assert_close(found, model(ids[:1]), rtol=0, atol=1e-12)
 
 
 def test_a_map_with_nothing_cut_changes_nothing(model, ids):

@@ -3,18 +3,15 @@
 import pytest
 import torch
 
-from evaluation.experiments import interventions
 from evaluation.experiments.interventions import (
     KINDS,
     PLACES,
     SWAPPED,
     deleted,
-    features,
     hidden,
     layers,
     leads,
     mixed,
-    opened,
     read,
     swapped,
     words,
@@ -86,16 +83,6 @@ def test_a_swap_with_free_weights_is_the_other_sentence(model):
     assert found["lead"] == pytest.approx(lead.median().item())
 
 
-def test_shares_and_weights_are_counted_from_all_sentences(model):
-    found = words(model, "or here")
-    weights = read(model, mixed("or here")[0])[0]
-    assert sum(found["largest"]["at"].values()) == pytest.approx(1)
-    joint = (weights.argmax(-1) == PLACES["joint"]).double().mean().item()
-    assert found["largest"]["at"]["joint"] == joint
-    for each in (*found["deleted"].values(), *found["hidden"].values()):
-        assert each["turned"] == pytest.approx((each["turned of is"] + each["turned of are"]) / 2)
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_layers_are_silenced_and_come_back(model, name):
     before = {key: value.clone() for key, value in model.state_dict().items()}
@@ -103,34 +90,3 @@ def test_layers_are_silenced_and_come_back(model, name):
     assert found["whole"] == share_right(model, name)
     assert found["no attention"] == 0.5
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
-
-
-def test_features_are_set_to_zero_and_come_back(model, monkeypatch):
-    asked = torch.tensor([3, 5])
-    monkeypatch.setattr(interventions, "asking", lambda model: asked)
-    before = model.h[0].mlp.c_proj.weight.clone()
-    found = features(model)
-    assert found["features"] == 2
-    assert found["without them"]["lead"] != found["lead"]
-    assert len(found["without others"]["lead"]) == interventions.DRAWS
-    assert torch.equal(model.h[0].mlp.c_proj.weight, before)
-
-
-def test_a_feature_that_asks_is_found(model, monkeypatch):
-    prompts = [kind(name).prompts for name in (*KINDS, "and here")]
-    asked = torch.cat([prompts[0][:, 1] >= interventions.MANY, *(p[:, 0] < 0 for p in prompts[1:])])
-    values = torch.zeros(len(asked), 4)
-    values[asked, 2] = 1.0  # this one asks
-    values[:, 1] = 1.0  # always open
-    values[asked, 3] = torch.linspace(0, 1, int(asked.sum()))  # not always open
-    monkeypatch.setattr(interventions, "opened", lambda model, ids: values)
-    assert interventions.asking(model).tolist() == [2]
-
-
-def test_hidden_features_are_those_at_the_last_word(model):
-    ids = mixed("or here")[0][:4]
-    block = model.h[0]
-    stream = model.wte(ids) + model.wpe.weight[:6]
-    stream = stream + block.attn(block.ln_1(stream))
-    wrote = block.mlp(block.ln_2(stream))[:, -1]
-    torch.testing.assert_close(block.mlp.c_proj(opened(model, ids)), wrote)

@@ -44,25 +44,6 @@ def test_a_bigram_by_hand():
     torch.testing.assert_close(table.likely(rows), torch.tensor(expected).double())
 
 
-def test_the_discount_is_the_best_of_all_for_the_rows(trigram):
-    rows = learned().unfold(0, 3, 1)
-
-    def loss(table: prose.Table) -> float:
-        return -table.likely(rows).log().sum().item()
-
-    best = loss(trigram.best(rows))
-    others = [loss(replace(trigram, discount=each)) for each in prose.DISCOUNTS]
-    assert best == pytest.approx(min(others))
-    assert max(others) > best
-
-
-def test_what_a_table_writes_follows_from_the_seed(trigram):
-    first, again = trigram.write([0, 1], 9), trigram.write([0, 1], 9)
-    assert first == again
-    assert first[:2] == [0, 1]
-    assert len(first) == 11
-
-
 @pytest.fixture
 def small(monkeypatch) -> None:
     texts = {

@@ -42,23 +42,10 @@ def test_a_stale_record_is_refused(folder):
         recorded(NAME, folder)
 
 
-def test_a_lost_record_is_refused(folder):
-    (folder / f"{NAME}.json").unlink()
-    with pytest.raises(SystemExit, match=r"No such file.* Remedy: .*run python -m"):
-        recorded(NAME, folder)
-
-
 @pytest.mark.parametrize("name", ["huge", "record", "__main__", ""])
 def test_an_unknown_experiment_is_named(name):
     with pytest.raises(ValueError, match=rf"the experiments are .*; got '{name}'"):
         recorded(name)
-
-
-def test_the_command_names_an_unknown_experiment(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["experiments", "huge"])
-    with pytest.raises(SystemExit):
-        program.main()
-    assert "there is no huge; there are" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", names())

@@ -39,12 +39,3 @@ def test_the_arms_begin_with_the_same_words_and_weights():
     for other in others:
         assert other.wte.weight.equal(first.wte.weight)
         assert other.h[0].attn.c_attn.weight.equal(first.h[0].attn.c_attn.weight)
-
-
-def test_a_share_is_of_all_sentences():
-    model = rotary.trained("rotary")
-    kinds = [rotary.share_right(model, 5, (kind,)) for kind in rotary.KINDS]
-    sizes = [len(rotary.kind(name).right) for name in rotary.KINDS]
-    whole = sum(share * size for share, size in zip(kinds, sizes, strict=True)) / sum(sizes)
-    assert rotary.share_right(model, 0) == pytest.approx(whole)
-    assert 0.0 < whole < 1.0

@@ -1,27 +1,19 @@
 """The record of the learning curves: made, gone on with, read, refused when stale, and shown."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from evaluation.learning_curves import __main__ as program
 from evaluation.learning_curves import (
     curves,
-    draw,
-    record,
     recorded,
-    table,
-    updates_until,
     verdict,
 )
 from evaluation.learning_curves import measure as measuring
 from evaluation.learning_curves.measure import measure
 from evaluation.learning_curves.plan import PLAN, SEEDS, Cell
-from evaluation.recorded import write_results
-from evaluation.sources import facts
 from transformer_training.toy_language import ABLATIONS, kind, share_right, trained_model
 
 KINDS = ("and", "the other")
@@ -39,13 +31,6 @@ def row(seed: int, *rights: float, without: str = "", **options: float) -> dict:
         "loss": [2.0 - right for right in rights],
         "shares": {"and": list(rights), "or": [1.0] * len(rights)},
     }
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "results.json"
-    write_results(file, {**facts(record.SOURCES), "seeds": 2, "rows": ROWS})
-    return file
 
 
 def test_a_curve_has_what_a_model_gives_after_so_many_updates():
@@ -68,12 +53,6 @@ def test_a_model_that_is_right_twice_is_asked_no_more(monkeypatch):
     assert found["updates"] == [1, 2, 3, 4]
 
 
-def test_what_is_there_is_not_made_again(monkeypatch):
-    read = json.loads(json.dumps(ROWS))
-    monkeypatch.setattr(measuring, "trained_model", None)
-    assert list(measure(TINY, 2, read)) == read
-
-
 def test_the_program_goes_on_with_what_is_there(tmp_path: Path, monkeypatch, capsys):
     output = tmp_path / "made.json"
     monkeypatch.setattr(program, "PLAN", TINY)
@@ -86,20 +65,6 @@ def test_the_program_goes_on_with_what_is_there(tmp_path: Path, monkeypatch, cap
     with pytest.raises(SystemExit):
         program.main()
     assert "--only: the settings are tiny" in capsys.readouterr().err
-
-
-def test_a_stale_record_names_what_has_changed(file: Path):
-    results = json.loads(file.read_text())
-    results["sources"]["src/transformer_training/toy_language/model.py"] = "another"
-    write_results(file, results)
-    said = r"results\.json: .* before src/transformer_training/toy_language/model\.py changed\. "
-    with pytest.raises(SystemExit, match=rf"{said}Remedy: run make curves$"):
-        recorded(file)
-
-
-def test_a_share_counts_from_where_it_is_kept():
-    assert updates_until(row(0, 0.5, 0.96, 0.5, 0.97, 1.0)) == 800
-    assert updates_until(row(0, 0.5, 0.96, 0.5)) == float("inf")
 
 
 def test_rows_are_found_by_what_differs_from_the_first():
@@ -116,21 +81,6 @@ def test_a_verdict_counts_the_models_and_asks_whether_the_others_still_learn():
     assert (said.learned, said.models, said.updates, said.best) == (2, 3, 400, 1)
     assert said.fall == pytest.approx(0.1)
     assert verdict([row(0, 1, 1)]).fall == 0
-
-
-def test_the_table_has_a_line_for_each_cell():
-    whole, wide = table([row(0, 0.2, 1), row(1, 0.2, 1), row(0, 0.5, 0.5, n_embd=64)]).splitlines()
-    assert whole.split()[:2] == ["s", "whole"]
-    assert "2 of  2 learn in   200, 1.00 (1.00-1.00)" in whole
-    assert "n_embd 64" in wide
-    assert "0 of  1 learn in   inf" in wide
-
-
-def test_a_curve_that_ended_is_drawn_to_the_end():
-    axes = Figure().subplots()
-    draw(axes, [row(0, 0.2, 0.9), row(1, 0.2, 1, 1)], last=400)
-    assert [list(line.get_xdata()) for line in axes.lines] == [[100, 200, 400]] * 2
-    assert list(axes.lines[0].get_ydata()) == [0.2, 0.9, 0.9]
 
 
 def test_the_plan_names_parts_that_there_are_and_each_cell_once():

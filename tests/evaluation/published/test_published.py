@@ -29,19 +29,6 @@ def test_its_logits_are_those_of_transformers(folder: Path):
     assert measure(folder, TEXT).difference < 1e-13
 
 
-def test_another_model_is_seen(folder: Path, monkeypatch):
-    class Other:
-        @staticmethod
-        def from_pretrained(name_or_folder: Path) -> GPT2:
-            model = GPT2.from_pretrained(name_or_folder)
-            with torch.no_grad():
-                model.h[1].mlp.c_fc.bias.add_(0.1)
-            return model
-
-    monkeypatch.setattr(sys.modules["evaluation.published.measure"], "GPT2", Other)
-    assert measure(folder, TEXT).difference > 1e-6
-
-
 def test_its_loss_is_the_mean_over_rows_of_all_positions(folder: Path):
     found = measure(folder, TEXT)
     model = GPT2.from_pretrained(folder)
@@ -55,11 +42,6 @@ def test_its_loss_is_the_mean_over_rows_of_all_positions(folder: Path):
     total = found.nats_a_token * rows * 16
     assert found.nats_a_byte == pytest.approx(total / len(scored.encode()))
     assert found.sample.startswith("She had")
-
-
-def test_a_text_that_is_too_short_is_refused(folder: Path):
-    with pytest.raises(ValueError, match=r"^the text needs more than 16 tokens, got \d+$"):
-        measure(folder, "She had")
 
 
 def test_the_program_prints_what_was_found(folder: Path, monkeypatch, capsys):

@@ -51,13 +51,6 @@ def test_no_layer_of_the_survey_is_called_otherwise_in_the_museum():
     assert {layer: verdict for layer, verdict in other.items() if verdict} == {}
 
 
-def test_both_verdicts_are_compared():
-    shared = {name for row in ROWS for name in row["cited_for"] + row["known_as"]} & set(VERDICTS)
-    verdicts = [VERDICTS[name] for name in shared]
-    assert verdicts.count("defect") >= 4
-    assert verdicts.count("variation") >= 4
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_a_variation_says_so_in_its_exhibit_and_a_defect_does_not(page):
     listed = exhibits(TEXTS[page])
@@ -93,35 +86,6 @@ def test_what_the_survey_says_the_museum_explains_are_defects():
     cited = set(re.findall(r'"(\w+)"', text)) & set(recorded)
     assert len(cited) == 6
     assert {recorded[name] for name in cited} == {"defect"}
-
-
-def test_the_rule_stands_on_one_page_and_the_museum_leads_there():
-    label = "defect-or-variation"
-    pages = [path.name for path in REFERENCE.glob("*.md") if f"({label})=" in path.read_text()]
-    assert pages == ["worlds_layers.md"]
-    for text in TEXTS.values():
-        assert f"<{label}>`" in text
-
-
-class TestDisagreement:
-    VERDICTS = {"wide": "variation", "long": "defect"}  # noqa: RUF012
-
-    @pytest.mark.parametrize(
-        ("reading", "cited", "known", "verdict"),
-        [
-            ("variation", ["wide"], [], None),
-            ("variation", [], ["long"], "defect"),
-            ("variation", ["wide", "long"], [], "defect"),
-            ("defect", ["wide", "long"], [], None),
-            ("defect", ["wide"], [], "variation"),
-            ("defect", ["wide"], ["other"], None),
-            ("same", ["wide"], [], "variation"),
-            ("same", ["other"], [], None),
-        ],
-    )
-    def test_one_defect_makes_a_layer_one(self, reading, cited, known, verdict):
-        row = {"reading": reading, "cited_for": cited, "known_as": known}
-        assert disagreement(row, self.VERDICTS) == verdict
 
 
 def test_readings_change_without_what_was_measured():

@@ -2,15 +2,13 @@
 
 import functools
 import importlib
-import tomllib
 from importlib.metadata import packages_distributions
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.wheels.environments import contents
-from tools.wheels.project import EXTENSION, LAYERS, ROOT, Project, imported, oldest
+from tools.wheels.project import EXTENSION, LAYERS, ROOT, Project, oldest
 
 PROJECTS = pytest.mark.parametrize("project", [LAYERS, EXTENSION], ids=lambda it: it.name)
 # What the extras of each are for; the others build this book and test it.
@@ -63,18 +61,6 @@ def installed(requirement: Requirement) -> str:
     return importlib.metadata.version(requirement.name)
 
 
-def test_only_what_was_seen_to_fail_is_barred():
-    for project in (LAYERS, EXTENSION):
-        assert project.settings["project"]["requires-python"] == ">=3.11"
-        barred = {
-            str(requirement)
-            for requirement in [*project.required(), *project.optional(EXTRAS[project])]
-            if any(part.operator != ">=" for part in requirement.specifier)
-        }
-        # Jupyter Book 2 has no Sphinx.
-        assert barred <= {"jupyter-book<2,>=1.0.4"}
-
-
 @PROJECTS
 def test_the_version_stands_in_one_place(project: Project):
     settings = project.settings
@@ -86,35 +72,6 @@ def test_the_version_stands_in_one_place(project: Project):
     assert set(versions.values()) == {versions[source]}
 
 
-@PROJECTS
-def test_a_wheel_has_every_module_and_says_that_it_is_typed(project: Project):
-    files = contents(project)
-    assert {f"{package}/py.typed" for package in project.packages} <= files
-    assert all((ROOT / "src" / file).is_file() for file in files)
-
-
 def test_the_packages_of_the_source_are_those_of_the_distributions():
     folders = {path.parent.name for path in (ROOT / "src").glob("*/__init__.py")}
     assert folders == {*LAYERS.packages, *EXTENSION.packages, "book_site"}
-
-
-def test_imports_are_found_wherever_they_stand():
-    source = "import os, torch.nn\ndef f():\n    from yaml import safe_load\nfrom . import x\n"
-    assert list(imported(source)) == [("torch", 1), ("yaml", 3)]
-
-
-def test_the_oldest_version_of_a_requirement():
-    assert oldest(Requirement("safetensors[torch]>=0.8")) == "safetensors==0.8"
-    assert oldest(Requirement("SQLAlchemy>=2.0.25,<3")) == "sqlalchemy==2.0.25"
-    with pytest.raises(
-        ValueError, match=r"^torch: it should have one bound of the form >=VERSION$"
-    ):
-        oldest(Requirement("torch"))
-
-
-def test_the_requirements_of_the_book_install_both_from_the_checkout():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    assert {"-e .", "-e ./src/book_site", "-e ./src/verified_book"} <= set(lines)
-    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    assert found["find"]["exclude"] == ["book_site*", "verified_book*"]
-    assert (EXTENSION.folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()

@@ -8,6 +8,14 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Error, Page, Response
 
+# Pages of each kind, whose costs have budgets of their own.
+PAGES = {
+    "first page": "index.html",
+    "a lesson": "attention/scaled_dot_product_attention.html",
+    "its proofs": "proofs/scaled_dot_product_attention.html",
+    "all claims": "reference/claims.html",
+    "API": "reference/api.html",
+}
 _PACKED = (".woff2", ".woff", ".png")
 _SHIFT = """() => { window.shift = new Promise((resolve) => {
   let sum = 0;

@@ -1,1 +1,0 @@
-"""The whole test suite in orders by chance, beside processes that keep the machine busy."""

@@ -1,1 +1,0 @@
-"""What the built site costs its readers, and what its search must answer."""
