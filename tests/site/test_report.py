@@ -6,7 +6,7 @@ README shows what `make site-report` measured last; its figures bind nobody.
 import pytest
 
 from tools.site_report import __main__ as report
-from tools.site_report.costs import first_visit, kinds
+from tools.site_report.costs import first_visit
 
 # Kilobytes of a first visit, its requests, kilobytes of one more page; with room for a section.
 BUDGETS = {
@@ -16,19 +16,6 @@ BUDGETS = {
     "all claims": (245, 20, 80),
     "API": (105, 16, 15),
 }
-
-
-def test_the_parts_of_a_site_are_its_files(tmp_path):
-    for name, size in {
-        "a.html": 60_000,
-        "b/c.html": 70_000,
-        "search_data.js": 9,
-        "d.pdf": 5,
-    }.items():
-        tmp_path.joinpath(name).parent.mkdir(exist_ok=True)
-        tmp_path.joinpath(name).write_bytes(b" " * size)
-    assert kinds(tmp_path) == {"pages": 130_000, "search": 9}
-    assert report.of_site(kinds(tmp_path)) == "The site has 0.1 MB without its PDF: pages 0.1."
 
 
 def test_each_page_of_the_report_has_a_budget():
