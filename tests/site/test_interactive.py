@@ -123,10 +123,6 @@ def token_weights(counts: list[int], by_tokens: bool) -> torch.Tensor:
     return torch.stack([each.grad[0] for each in losses])
 
 
-def ranks() -> tuple[Any, ...]:
-    return one_of(2, 8, 512), one_of(1, 32, 96), one_of(16, 4096), one_of(8, 32_768)
-
-
 def shared(ranks: int, blocks: int, width: int, tokens: int) -> torch.Tensor:
     """Bytes held, sent and of activations; in a ring each hands on an n-th, n - 1 times."""
 
@@ -154,13 +150,6 @@ def shared(ranks: int, blocks: int, width: int, tokens: int) -> torch.Tensor:
     sequence = by_norms + between
     waiting = [*[sequence] * 4, by_norms + between / ranks, sequence, sequence / ranks, sequence]
     return torch.tensor(held + bytes_sent + waiting, dtype=torch.float64)
-
-
-def attention() -> tuple[Any, ...]:
-    width = one_of(1, 3, 16, 64)
-    query, keys = normal(width), normal(5, width)
-    mask = torch.rand(5) < one_of(0.0, 0.5, 0.9, 1.0)
-    return keys @ query, width, mask, query, keys
 
 
 def scores() -> tuple[Any, ...]:
