@@ -44,14 +44,10 @@ CELL = "```{{code-cell}} ipython3\n:tags: [{}]\nimport torch\n```\n"
 @pytest.mark.parametrize(
     ("text", "folded"),
     [
-        ("# A\n\n" + CELL.format("hide-input"), True),
         ("---\na: b\n---\n\n(x)=\n# A\n\n```{index} b\n```\n\n" + CELL.format("hide-cell"), True),
         ("# A\n\n" + CELL.format("remove-cell") + CELL.format("hide-input"), True),
         ("# A\n\n" + CELL.format("remove-cell") + "Words.\n\n" + CELL.format("hide-input"), False),
-        ("# A\n\nWords.\n\n" + CELL.format("hide-input"), False),
-        ("# A\n\n" + CELL.format("show"), False),
         ("A\n===\n\n.. code-cell::\n   :tags: [hide-input]\n\n   import torch\n", True),
-        ("A\n===\n\nWords.\n\n.. code-cell::\n   :tags: [hide-input]\n\n   1\n", False),
     ],
 )
 def test_a_page_that_begins_with_a_folded_cell_is_seen(text, folded):

@@ -103,8 +103,6 @@ def test_a_broken_entry_point_is_said_once_and_the_others_go_on(distribution, ga
             "x = 1",
             "ValueError: it declares no layer_checks.kit.definitions.Layer",
         ),
-        ("layers = some_layers:x", "x = 1", "TypeError: it is no module but a int"),
-        ("layers = some_layers", "raise SystemExit(3)", "SystemExit: 3"),
     ],
 )
 def test_what_cannot_be_registered_is_refused(distribution, point, module, error) -> None:
@@ -124,11 +122,3 @@ def test_a_name_that_is_taken_does_not_keep_out_another(distribution) -> None:
     with pytest.warns(UserWarning, match="there is a layer 'gelu' already"):
         assert registry.right_version("magnitude") is abs
     assert registry.right_version("gelu") is not abs
-
-
-def test_a_layer_of_the_book_may_be_imported(distribution) -> None:
-    module = "from layer_checks.checks.activations import gelu\n" + A_LAYER.format(
-        name="magnitude", right="right=abs"
-    )
-    distribution("some", "layers = some_layers", some_layers=module)
-    assert registry.layers()[-1].name == "magnitude"

@@ -106,21 +106,6 @@ def test_pointing_shows_the_claim_until_the_pointer_has_left(page):
     expect(shown).to_have_count(0)
 
 
-def test_escape_closes_what_the_pointer_has_opened(page):
-    chips(page).nth(0).hover()
-    expect(popups(page)).to_have_count(1)
-    page.keyboard.press("Escape")
-    expect(popups(page)).to_have_count(0)
-
-
-def test_one_popup_shows_at_a_time(page):
-    chips(page).nth(0).hover()
-    chips(page).nth(1).hover()
-    expect(popups(page)).to_have_count(1)
-    expect(popups(page)).to_contain_text("claim A2")
-    assert page.locator("claim-popup").count() == 3  # A1 has two chips of one popup
-
-
 def test_a_chip_that_denies_shows_what_is_so_and_its_evidence_before_what_is_believed(page):
     chips(page).nth(3).hover()
     shown = popups(page)
@@ -143,11 +128,6 @@ def test_the_keyboard_reaches_a_chip_and_escape_closes_its_popup(page):
     expect(popups(page)).to_contain_text("claim A2")
     page.keyboard.press("Enter")
     page.wait_for_url("**/proofs/lesson.html#claim-a2")
-
-
-def test_a_click_leads_to_the_proof(page):
-    chips(page).nth(0).click()
-    page.wait_for_url("**/proofs/lesson.html#claim-a1")
 
 
 def test_a_tap_shows_and_hides_the_popup_whose_link_leads_to_the_proof(browser, small):

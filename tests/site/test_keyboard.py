@@ -113,20 +113,6 @@ def test_a_solution_opens(page):
     expect(text).to_be_visible()
 
 
-def test_a_figure_is_moved(page):
-    press_until(page, ".live-controls input[type=range]")
-    slider = page.locator(":focus")
-    before = slider.input_value()
-    drawn = slider.locator("xpath=ancestor::*[contains(@class, 'live-figure')]").locator(
-        ".live-stage"
-    )
-    shown = drawn.inner_html()
-    page.keyboard.press("ArrowRight")
-    assert slider.input_value() != before
-    assert slider.get_attribute("aria-valuetext")
-    assert drawn.inner_html() != shown
-
-
 def test_the_menu_closes_and_downloads(page):
     press_until(page, ".dropdown-download-buttons > button")
     link = page.locator(".dropdown-download-buttons a", has_text=".ipynb")

@@ -41,13 +41,6 @@ def test_lessons_stay_within_their_bounds(lessons_visited, texts):
     assert {name: each for name, each in found.items() if each} == {}
 
 
-def test_lessons_are_light(lessons_visited, address):
-    for name, visit in lessons_visited.items():
-        sent = visit.cost.sent
-        assert sum(sent.values()) <= 200_000, f"bytes of a first visit of {name}"
-        assert sent[address + name] <= 40_000, f"bytes of a further page, {name}"
-
-
 def test_lessons_lead_to_their_proofs(texts):
     for lesson in LESSONS:
         name = f"{PROOFS}/{PurePosixPath(lesson).name}.html"
@@ -64,15 +57,10 @@ CELL = '<div class="cell"><div class="cell_input"><pre>1 + 1</pre></div></div>'
     ("body", "found"),
     [
         (f"<p>{'word ' * 1299}{CHIP}</p>{12 * CELL}", []),
-        (f"<p>{'word ' * 1300}{CHIP}</p>", ["1301 words, 1300 at most"]),
         (CHIP + 13 * CELL, ["13 cells, 12 at most"]),
         (f"{CHIP}<details>{13 * CELL}<p>{'word ' * 2000}</p></details>", []),
         (f'{CHIP}<div style="height: 7000px"></div>', ["7100 height, 7000 at most"]),
-        (
-            f'{CHIP}<div class="claim">One.</div><div class="claim">Two.</div>',
-            ["2 claim boxes, which belong to its proofs"],
-        ),
-        ("<p>All is so.</p>", ["no chip"]),
+        ('<div class="claim">One.</div>', ["1 claim boxes, which belong to its proofs", "no chip"]),
     ],
 )
 def test_a_page_beyond_a_bound_is_seen(browser, body, found):

@@ -1,7 +1,6 @@
 """What a reader does: search, switch the theme, download the notebook."""
 
 import json
-import re
 from urllib.parse import urljoin
 
 import pytest
@@ -20,28 +19,6 @@ def page(browser, address):
     page.goto(f"{address}index.html")
     yield page
     context.close()
-
-
-def test_search_finds_a_layer(page):
-    page.locator(".search-button__button:visible").first.click()
-    field = page.locator("input[type=search]:visible").first
-    field.fill("LayerNorm")
-    results = page.locator("ol.book-search > li")
-    expect(results.first).to_be_visible()
-    field.press("Enter")
-    expect(page).to_have_url(re.compile(r"/layer_normalization\.html$"))
-    expect(page.locator("main")).to_contain_text("LayerNorm")
-
-
-def test_theme_switch_changes_the_page(page):
-    seen = {}
-    for _ in range(3):  # light, dark, and the system's
-        page.locator(".theme-switch-button:visible").first.click()
-        theme = page.evaluate("document.documentElement.dataset.theme")
-        page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
-        seen[theme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert seen.keys() == {"light", "dark"}
-    assert seen["light"] != seen["dark"]
 
 
 def test_download_menu_offers_the_notebook(page, html, pages, address):

@@ -10,14 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import GPT2Config
-from transformers.models.gpt2.modeling_gpt2 import GPT2MLP, GPT2Attention
+from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
-from transformers.models.olmo.modeling_olmo import OlmoLayerNorm
-from transformers.models.t5.modeling_t5 import T5LayerNorm
 from transformers.pytorch_utils import Conv1D
 
 from layer_checks import Report, check
-from transformer_layers import CausalSelfAttention, LayerNorm
+from transformer_layers import CausalSelfAttention
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -46,9 +44,8 @@ def said(report: Report) -> str:
     return re.sub(r"\n {8}", " ", repr(report))
 
 
-@pytest.mark.parametrize("norm", [LlamaRMSNorm, T5LayerNorm])
-def test_a_norm_that_computes_in_float32_is_right(norm: type[nn.Module]) -> None:
-    report = check("RMSNorm", norm)
+def test_a_norm_that_computes_in_float32_is_right() -> None:
+    report = check("RMSNorm", LlamaRMSNorm)
     assert report
     assert report.in_single
     assert "computes in float32" in report.headline
@@ -78,10 +75,6 @@ def test_float32_is_no_excuse_for_what_computes_in_float64() -> None:
     assert not report.in_single
 
 
-def test_a_norm_without_weights_is_not_judged_silently() -> None:
-    assert not check("LayerNorm", OlmoLayerNorm)
-
-
 def test_attention_of_torch() -> None:
     report = check("MultiHeadAttention", nn.MultiheadAttention)
     assert broken(report) == []
@@ -92,11 +85,6 @@ def test_attention_of_torch() -> None:
     assert "it returns a tuple, of which the first tensor is taken" in report.notes
     assert "the mask is inverted, one for each head: True blocks" in report.notes
     assert [result.name for result in report.contract if not result.held][-1] == "arguments"
-
-
-@pytest.mark.parametrize("layer", ["TransformerEncoderLayer", "PreNormTransformerEncoderLayer"])
-def test_encoder_layers_of_torch(layer: str) -> None:
-    assert broken(check(layer, nn.TransformerEncoderLayer)) == []
 
 
 def test_a_linear_layer_holds_its_weight_transposed() -> None:
@@ -127,30 +115,6 @@ def test_attention_of_transformers() -> None:
     assert "it returns a tuple, of which the first tensor is taken" in report.notes
 
 
-def test_a_network_of_transformers() -> None:
-    def build(d_model: int, d_ff: int | None = None, dropout: float = 0.1) -> nn.Module:
-        return GPT2MLP(d_ff or 4 * d_model, GPT2Config(n_embd=d_model, resid_pdrop=dropout))
-
-    assert check("FeedForward", build)
-
-
-class HandsOn(nn.Module):
-    """A wrapper with an option of its own, as adapters of others' layers are written."""
-
-    def __init__(self, *args: float, dtype: torch.dtype | None = None, **kwargs: float) -> None:
-        super().__init__()
-        self.inner = LlamaRMSNorm(*args, **kwargs).to(dtype)
-
-    def forward(self, *args: Tensor) -> Tensor:
-        return self.inner(*args)
-
-
-def test_a_wrapper_that_hands_on_computes_in_float32_as_what_it_wraps() -> None:
-    report = check("RMSNorm", HandsOn)
-    assert report
-    assert report.in_single
-
-
 class Gain(nn.Module):
     """Weights in another order, with names that the book does not have, and no bias argument."""
 
@@ -168,21 +132,6 @@ def test_a_gain_and_a_shift_in_another_order() -> None:
     assert report.matching == "by order: beta <- bias, gain <- weight"
     assert broken(report) == []
     assert "built with n for d_model" in report.notes
-
-
-def test_names_that_say_nothing_are_found_by_trying() -> None:
-    class Nameless(Gain):
-        def __init__(self, n: int, eps: float = 1e-5) -> None:
-            super().__init__(n, eps)
-            self.one, self.two = self.beta, self.gain
-            del self.beta, self.gain
-
-        def forward(self, x: Tensor) -> Tensor:
-            return functional.layer_norm(x, x.shape[-1:], self.two, self.one, self.eps)
-
-    report = check("LayerNorm", Nameless)
-    assert broken(report) == []
-    assert report.matching == "by order: one <- bias, two <- weight"
 
 
 class Hard(nn.Module):
@@ -204,24 +153,6 @@ def test_an_eps_that_nobody_can_set_is_taken_as_it_is() -> None:
     texts = {result.name: result.word for result in report.results}
     assert texts["large mean"] == "unasked"
     assert texts["default eps"] == "failed"
-
-
-def test_a_wrong_norm_with_such_an_eps_is_wrong() -> None:
-    class Unbiased(Hard):
-        def forward(self, x: Tensor) -> Tensor:
-            centered = x - x.mean(-1, keepdim=True)
-            return self.weight * centered / (x.std(-1, keepdim=True) + 1e-6) + self.bias
-
-    report = check("LayerNorm", Unbiased)
-    assert "values" in broken(report)
-    assert "the initialization fails, 1 of 3" in report.headline
-    assert "look first at values" in repr(report)  # not at one that could not be asked
-
-
-def test_what_could_not_be_asked_is_not_said_to_fail() -> None:
-    report = check("LayerNorm", Hard)
-    assert [result.word for result in report.contract].count("unasked") == 3
-    assert "the contract fails, 1 of " in report.headline
 
 
 def test_names_given_by_hand() -> None:
@@ -258,25 +189,10 @@ class Packed(nn.Module):
         return functional.dropout(self.to_out(y.transpose(-3, -2).flatten(-2)), p)
 
 
-class PackedByHead(Packed):
-    def parts(self, x: Tensor) -> list[Tensor]:
-        by_head = self.to_qkv(x).unflatten(-1, (self.heads, 3, -1))
-        return [each.transpose(-3, -2) for each in by_head.unbind(-2)]
-
-
-@pytest.mark.parametrize(
-    ("layer", "order"),
-    [
-        (Packed, "key of c_attn + query of c_attn + value of c_attn (transposed, packed)"),
-        (
-            PackedByHead,
-            "query of c_attn + key of c_attn + value of c_attn (transposed, packed by heads)",
-        ),
-    ],
-)
-def test_packed_projections_are_found_by_trying(layer: type[nn.Module], order: str) -> None:
-    report = check("CausalSelfAttention", layer)
+def test_packed_projections_are_found_by_trying() -> None:
+    report = check("CausalSelfAttention", Packed)
     assert broken(report) == []
+    order = "key of c_attn + query of c_attn + value of c_attn (transposed, packed)"
     assert f"to_qkv <- {order}" in report.matching
     assert "without c_attn.bias, taken as 0" in report.matching
 
@@ -359,11 +275,6 @@ class TestInstances:
         )
         assert not check("MultiHeadAttention", instance)
 
-    def test_compiled(self) -> None:
-        report = check("LayerNorm", torch.compile(LayerNorm(8), backend="eager"))
-        assert report
-        assert "compiled: what is checked is the module that was compiled" in report.notes
-
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_scripted(self) -> None:
         report = check("LayerNorm", torch.jit.script(nn.LayerNorm(8)))
@@ -405,12 +316,6 @@ def halts(x: Tensor) -> Tensor:
 
 
 class TestWhatAFunctionMayDo:
-    @pytest.mark.parametrize(
-        "candidate", [nn.GELU, nn.GELU(), torch.compile(gelu, backend="eager")]
-    )
-    def test_modules_in_place_of_a_function(self, candidate: object) -> None:
-        assert check("gelu", candidate)
-
     def test_numpy(self) -> None:
         report = check("gelu", lambda x: np.asarray(functional.gelu(x).detach().double()))
         assert not report

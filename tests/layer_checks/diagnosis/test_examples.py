@@ -3,7 +3,6 @@
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from layer_checks import check, wrong_version
 from layer_checks.diagnosis.running import apart
@@ -50,33 +49,17 @@ def test_the_first_failure_has_lines_that_show_both_values() -> None:
     assert "\n".join(line.removeprefix("    ") for line in paste) == lines
 
 
-def test_each_failure_has_three_lines() -> None:
-    report = check("LayerNorm", Unbiased)
-    first = next(each for each in report.failed if each.kind == "law")
-    for result in report.failed:
-        if result is first:
-            continue
-        found, told = ran(result.example, Unbiased=Unbiased)
-        assert found == told
-        assert f"    {result.example.splitlines()[-1]}" in report.all
-
-
 def test_numbers_have_as_many_digits_as_tell_them_apart() -> None:
     assert apart(1.5, 0.25) == ("1.5", "0.25")
     assert apart(1.00000123, 1.00000456) == ("1.0000012", "1.0000046")
     assert apart(2.0, 2.0) == ("2.0", "2.0")
 
 
-def test_a_number_beside_no_number_has_four_digits() -> None:
-    assert apart(float("nan"), 0.048872410232779884) == ("nan", "0.04887")
-
-
 @pytest.mark.parametrize(
     ("value", "expected", "written"),
     [
         (-0.52731, -1.665e-16, ("-0.5273", "0")),
-        (1.665e-16, 0.52731, ("0", "0.5273")),
-        (1.665e-16, 0.0, ("1.665e-16", "0")),
+        (float("nan"), 0.048872410232779884, ("nan", "0.04887")),
         (7e29, 1.0, ("7e+29", "1")),
         (3e-13, 1.0, ("3e-13", "1")),
     ],
@@ -86,11 +69,6 @@ def test_what_rounding_left_beside_a_number_is_zero(value, expected, written) ->
 
 
 class TestWhatItBehavesLike:
-    def test_it_is_said_where_the_values_are_the_same(self) -> None:
-        assert check("LayerNorm", Unbiased).behaves_like is wrong_version(
-            "LayerNorm", "variance not biased"
-        )
-
     def test_another_error_is_no_such_value(self) -> None:
         """At a large mean, as E[x\u00b2] - E[x]\u00b2 fails, where this raises an error."""
 
@@ -132,16 +110,6 @@ class TestParts:
         )
         assert "look at the parts: norm2" in repr(report)
 
-    def test_keys_in_place_of_values(self) -> None:
-        class Swapped(TransformerEncoderLayer):
-            def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-                x = self.norm1(x + self.self_attention(x, x, 2 * x, mask))
-                return self.norm2(x + self.feed_forward(x))
-
-        assert check("TransformerEncoderLayer", Swapped).part == (
-            "self_attention is the first part that is called otherwise: its value is another one"
-        )
-
     def test_a_part_that_is_wrong_itself(self) -> None:
         class Doubled(nn.Module):
             def __init__(self, inner: nn.Module) -> None:
@@ -160,25 +128,6 @@ class TestParts:
             "feed_forward is the first part whose output differs; its input is the same"
         )
 
-    def test_a_part_that_takes_its_input_in_another_form(self) -> None:
-        class Flattened(TransformerEncoderLayer):
-            twice = 2.0
-
-            def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-                h = self.norm1(x + self.self_attention(x, x, x, mask))
-                mapped = self.feed_forward(self.twice * h.flatten(0, -2)).view_as(h)
-                return self.norm2((h if self.twice == 2 else x) + mapped)
-
-        class FromTheStart(Flattened):
-            twice = 1.0
-
-        assert check("TransformerEncoderLayer", Flattened).part == (
-            "feed_forward is the first part whose output differs; its inputs have another form"
-        )
-        assert check("TransformerEncoderLayer", FromTheStart).part == (
-            "norm2 is the first part that is called otherwise: its x is another one"
-        )
-
     @pytest.mark.parametrize(
         ("layer", "mistake", "part"),
         [
@@ -187,16 +136,6 @@ class TestParts:
                 "not causal",
                 "h.0.attn is the first part whose output differs; its input is the same; inside "
                 "it, c_proj is the first part that is called otherwise: its x is another one",
-            ),
-            (
-                "GPT2",
-                "last block left out",
-                "h.1 is not called",
-            ),
-            (
-                "Llama",
-                "eps of the last norm",
-                "model.norm is the first part whose output differs; its input is the same",
             ),
             (
                 "Llama",
@@ -208,33 +147,6 @@ class TestParts:
     )
     def test_parts_inside_the_blocks_of_a_model(self, layer: str, mistake: str, part: str) -> None:
         assert check(layer, wrong_version(layer, mistake).layer).part == part
-
-    def test_a_part_whose_weights_stand_in_another_place(self) -> None:
-        """Its own place has the weights of others, too."""
-
-        class Flat(TransformerEncoderLayer):
-            def __init__(self, *args: float, **kwargs: float) -> None:
-                super().__init__(*args, **kwargs)
-                self.w1 = self.feed_forward.linear1.weight
-                self.b1 = self.feed_forward.linear1.bias
-                self.w2 = self.feed_forward.linear2.weight
-                self.b2 = self.feed_forward.linear2.bias
-                del self.feed_forward
-
-            def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-                x = self.norm1(x + self.self_attention(x, x, x, mask))
-                inner = functional.gelu(functional.linear(x, self.w1, self.b1))
-                return self.norm2(x + functional.linear(inner, self.w2, self.b2))
-
-        names = {
-            "feed_forward.linear1.weight": "w1",
-            "feed_forward.linear1.bias": "b1",
-            "feed_forward.linear2.weight": "w2",
-            "feed_forward.linear2.bias": "b2",
-        }
-        assert check("TransformerEncoderLayer", Flat, names=names).part == (
-            "norm2 is the first part that is called otherwise: its x is another one"
-        )
 
     def test_a_layer_without_parts(self) -> None:
         assert check("LayerNorm", Unbiased).part == ""

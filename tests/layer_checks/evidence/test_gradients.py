@@ -20,16 +20,6 @@ class Affine(nn.Module):
         return weight * x + bias
 
 
-class WeightDetached(Affine):
-    def forward(self, x: Tensor) -> Tensor:
-        return self.weight.detach() * x + self.bias
-
-
-class InputDetached(Affine):
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x.detach())
-
-
 class WeightHalf(Affine):
     def forward(self, x: Tensor) -> Tensor:
         return 0.5 * super().forward(x)
@@ -45,18 +35,6 @@ def test_equal_gradients_are_evidence(x: Tensor) -> None:
     assert (evidence.kind, evidence.error, evidence.tolerance) == ("equal", 0.0, 1e-12)
 
 
-def test_functions_are_compared_by_their_inputs() -> None:
-    q, k = torch.linspace(-1, 1, 6).double().reshape(2, 3), torch.ones(2, 3).double()
-    evidence = same_gradients(
-        lambda a, b: a @ b.t(), lambda a, b: torch.einsum("id,jd", a, b), q, k
-    )
-    assert evidence.error < 1e-15
-    with pytest.raises(
-        AssertionError, match=r"^not equal: gradient of input 1: largest difference"
-    ):
-        same_gradients(lambda a, b: a @ b.t(), lambda a, b: a @ b.detach().t(), q, k)
-
-
 def test_a_failure_names_the_worst_gradient_and_the_others(x: Tensor) -> None:
     with pytest.raises(AssertionError) as caught:
         same_gradients(WeightHalf(), Affine(), x)
@@ -64,13 +42,6 @@ def test_a_failure_names_the_worst_gradient_and_the_others(x: Tensor) -> None:
     assert first.startswith("not equal: gradient of input 0: largest difference ")
     assert first.endswith(", tolerance 1e-12")
     assert last == "  also wrong: parameter weight, parameter bias"
-
-
-def test_a_detached_weight_and_a_detached_input_are_seen(x: Tensor) -> None:
-    with pytest.raises(AssertionError, match="gradient of parameter weight: largest"):
-        same_gradients(WeightDetached(), Affine(), x)
-    with pytest.raises(AssertionError, match="gradient of input 0: largest"):
-        same_gradients(InputDetached(), Affine(), x)
 
 
 def test_other_names_need_a_mapping(x: Tensor) -> None:
@@ -87,37 +58,6 @@ def test_other_names_need_a_mapping(x: Tensor) -> None:
         same_gradients(ours, Affine(), x, parameters={"beta": "weight"})
 
 
-def test_a_map_of_weights_maps_gradients_too() -> None:
-    ours, theirs = nn.Linear(3, 2).double(), nn.Linear(3, 2).double()
-    theirs.load_state_dict(ours.state_dict())
-
-    class Transposed(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = nn.Parameter(ours.weight.detach().t())
-
-        def forward(self, x: Tensor) -> Tensor:
-            return x @ self.weight + theirs.bias.detach()
-
-    evidence = same_gradients(
-        Transposed(),
-        _WithoutBias(theirs),
-        torch.ones(4, 3).double(),
-        parameters=lambda gradients: {"weight": gradients["weight"].t()},
-    )
-    assert evidence.error < 1e-15
-
-
-class _WithoutBias(nn.Module):
-    def __init__(self, linear: nn.Linear) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(linear.weight.detach())
-        self.bias = linear.bias.detach()
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.linear(x, self.weight, self.bias)
-
-
 def test_a_parameter_on_one_side_only_is_an_error(x: Tensor) -> None:
     with_bias, without = nn.LayerNorm(2).double(), nn.LayerNorm(2, bias=False).double()
     with pytest.raises(AssertionError, match="counterpart: parameter bias in ours only"):
@@ -128,13 +68,6 @@ def test_a_parameter_on_one_side_only_is_an_error(x: Tensor) -> None:
         nn.LayerNorm(2).double().forward, nn.LayerNorm(2, bias=False).double().forward, x
     )
     assert evidence.error == 0.0
-
-
-def test_frozen_parameters_are_left_out(x: Tensor) -> None:
-    ours, theirs = WeightDetached(), Affine()
-    ours.weight.requires_grad_(False)
-    theirs.weight.requires_grad_(False)
-    assert same_gradients(ours, theirs, x).error == 0.0
 
 
 def test_other_arguments_are_handed_through() -> None:
@@ -161,11 +94,6 @@ def test_outputs_of_another_shape_or_dtype_are_refused(x: Tensor) -> None:
         same_gradients(lambda x: x, lambda x: x.float(), x)
 
 
-def test_an_output_that_is_no_tensor_is_an_error(x: Tensor) -> None:
-    with pytest.raises(AssertionError, match="the output of ours is not a tensor but NoneType"):
-        same_gradients(lambda x: None, lambda x: x, x)
-
-
 def test_an_output_without_a_gradient_is_an_error(x: Tensor) -> None:
     with pytest.raises(AssertionError, match="the output of theirs depends on none of: input 0"):
         same_gradients(lambda x: x.sin(), lambda x: x.detach(), x)
@@ -184,16 +112,6 @@ def test_a_gradient_that_is_nan_is_the_worst(x: Tensor) -> None:
         same_gradients(nan_for_second, lambda a, b: a, x, x)
 
 
-def test_tolerances_are_those_of_equivalent(x: Tensor) -> None:
-    evidence = same_gradients(lambda x: 1.01 * x, lambda x: x, x, atol=0.5, rtol=0.25)
-    assert evidence.text.endswith("tolerance 0.5 + 0.25 * |expected|")
-
-
-def test_strides_of_the_input_reach_the_layer(x: Tensor) -> None:
-    with pytest.raises(RuntimeError, match="view size is not compatible"):
-        same_gradients(lambda x: x.view(-1), lambda x: x.reshape(-1), x.t())
-
-
 def test_neither_gradients_nor_random_state_are_left_changed(x: Tensor) -> None:
     layer = Affine()
     x = x.requires_grad_()
@@ -205,10 +123,3 @@ def test_neither_gradients_nor_random_state_are_left_changed(x: Tensor) -> None:
     assert torch.equal(torch.get_rng_state(), state)
     assert x.grad is None
     assert layer.weight.grad is None
-
-
-def test_the_seed_is_that_of_the_cotangent(x: Tensor) -> None:
-    errors = {
-        same_gradients(lambda x: 2 * x, lambda x: x, x, atol=9, seed=s).error for s in (1, 1, 2)
-    }
-    assert len(errors) == 2

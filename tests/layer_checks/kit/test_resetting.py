@@ -49,25 +49,16 @@ def test_a_method_that_wants_arguments_is_not_called() -> None:
     assert reset(lambda: Takes(5, 3)).text == "holds: 2 parameters and buffers start again"
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "build",
     [
         lambda: nn.LayerNorm(5),
-        lambda: nn.RMSNorm(5),
         lambda: nn.BatchNorm1d(5),
-        lambda: nn.BatchNorm1d(5, affine=False),
         lambda: nn.Linear(5, 1),
-        lambda: nn.Linear(5, 64),
-        lambda: nn.Embedding(7, 5, padding_idx=3),
-        lambda: nn.Conv1d(5, 3, 2),
-        lambda: nn.PReLU(),
         lambda: nn.LSTM(5, 4),
-        lambda: nn.Bilinear(5, 3, 2),
     ],
 )
-def test_a_layer_of_torch_starts_again(build: Callable[[], nn.Module], seed: int) -> None:
-    torch.manual_seed(seed)
+def test_a_layer_of_torch_starts_again(build: Callable[[], nn.Module]) -> None:
     starts_again(build, lambda layer: layer(torch.randn(4, 5)))
 
 
@@ -88,20 +79,6 @@ def test_what_is_drawn_may_not_be_fixed_and_what_is_fixed_may_not_be_drawn() -> 
     assert deviations[3] == pytest.approx(1 / 15**0.5, abs=0.12)
 
 
-def test_a_mean_counts_beside_the_deviation() -> None:
-    class Shifted(nn.Linear):
-        made = False
-
-        def reset_parameters(self) -> None:
-            super().reset_parameters()
-            if self.made:
-                nn.init.uniform_(self.weight, 0.0, 2 / 5**0.5)
-            self.made = True
-
-    means = numbers_said(lambda: Shifted(5, 6), "weight has a mean of # against #")
-    assert means == pytest.approx([1 / 5**0.5, 0], abs=0.12)  # ten standard errors
-
-
 def test_running_averages_and_counts_are_reset_and_tables_need_not_be() -> None:
     class WithTable(BatchNorm1d):
         def __init__(self, num_features: int) -> None:
@@ -120,35 +97,22 @@ def test_running_averages_and_counts_are_reset_and_tables_need_not_be() -> None:
 
 
 class Parts(nn.Module):
-    """A gain of its own, and a part that it resets as far as it is told."""
+    """A gain of its own, and a part that is left to reset itself."""
 
-    def __init__(self, bias_to: float | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.bias_to = bias_to
         self.gain = nn.Parameter(torch.arange(1.0, 6.0))
         self.part = nn.Linear(5, 5)
         nn.init.zeros_(self.part.bias)
 
     def reset_parameters(self) -> None:
         self.gain.data.copy_(torch.arange(1.0, 6.0))
-        if self.bias_to is not None:
-            nn.init.constant_(self.part.bias, self.bias_to)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.part(self.gain * x)
 
 
-def test_a_part_may_be_left_to_reset_itself() -> None:
-    assert reset(Parts).text == "holds: 1 parameters and buffers start again"
-    assert reset(lambda: Parts(0.0)).text == "holds: 2 parameters and buffers start again"
-
-
-def test_what_is_set_in_a_part_is_what_it_starts_from() -> None:
-    with pytest.raises(AssertionError, match=r"\(\), part\.bias not all 0$"):
-        reset(lambda: Parts(1.0))
-
-
-def test_what_is_its_own_is_never_left() -> None:
+def test_a_part_may_be_left_to_reset_itself_and_what_is_its_own_is_never_left() -> None:
     class Leaves(Parts):
         def reset_parameters(self) -> None:
             self.part.reset_parameters()
@@ -158,6 +122,7 @@ def test_what_is_its_own_is_never_left() -> None:
         def reset_parameters(self) -> None:
             self.gain = nn.Parameter(torch.ones(4))
 
+    assert reset(Parts).text == "holds: 1 parameters and buffers start again"
     with pytest.raises(AssertionError, match=r"\(\), gain not what it was at first$"):
         reset(Leaves)
     with pytest.raises(AssertionError, match=r"\(\), gain is gone, or of another shape$"):

@@ -251,14 +251,6 @@ def test_every_counterpart_is_tested() -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_weights_survive_the_way_there_and_back(pair: str) -> None:
-    counterpart, make_ours, make_theirs, *_ = PAIRS[pair]
-    ours, theirs = randomized(make_ours()).state_dict(), randomized(make_theirs()).state_dict()
-    _assert_same(to_ours(counterpart, to_theirs(counterpart, ours)), ours)
-    _assert_same(to_theirs(counterpart, to_ours(counterpart, theirs)), theirs)
-
-
-@pytest.mark.parametrize("pair", PAIRS)
 def test_both_sides_compute_the_same_with_mapped_weights(pair: str) -> None:
     counterpart, make_ours, make_theirs, call_ours, call_theirs = PAIRS[pair]
     x = torch.randn(3, 4, 6, dtype=torch.float64)
@@ -279,16 +271,11 @@ def test_an_unknown_counterpart_is_refused_with_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("counterpart", "weights", "message"),
     [
-        ("nn.RMSNorm", {"weight": 1, "bias": 2}, r"missing \[\], unknown \['bias'\]"),
-        ("nn.LayerNorm", {"bias": 2}, r"missing \['weight'\], unknown \[\]"),
-        ("nn.Linear", {"weight": 1}, r"missing \['bias'\], unknown \[\]"),
         (
             "nn.MultiheadAttention",
             {"in_proj_weight": 1, "bias_k": 2},
             r"missing \['out_proj.weight'\], unknown \['bias_k'\]",
         ),
-        ("nn.TransformerEncoderLayer", {"norm1.weight": 1}, "missing"),
-        ("nn.TransformerDecoderLayer", {"norm3.weight": 1}, "missing"),
         (
             "transformers.GPT2Model",
             {"wte.weight": 1, "ln_f.weight": 1, "ln_f.bias": 1, "h.0.ln_3.weight": 1},

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from layer_checks import check
-from layer_checks.checks.gpt2 import gpt2
-from layer_checks.kit.writing import continued, rows_ending_apart, written
+from layer_checks.kit.writing import continued, written
 from transformer_layers import GPT2, GPT2Config
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -80,20 +79,3 @@ def test_a_stream_that_is_another_is_seen() -> None:
         model.ln_f.bias.copy_(model.wte.weight[4])
     with pytest.raises(AssertionError, match=r"^not equal: "):
         written(model, torch.tensor([[1, 2, 3]]))
-
-
-def test_rows_end_apart_with_any_seed() -> None:
-    from layer_checks.checks.gpt2 import _oracle
-
-    for seed in range(5):
-        torch.manual_seed(seed)
-        ids, eos_token = rows_ending_apart(_oracle())
-        new = continued(_oracle(), ids, eos_token)[:, 3:]
-        ends = new == eos_token
-        assert not (ids == eos_token).any()
-        assert len(ends.int().argmax(dim=1)[ends.any(dim=1)].unique()) > 2
-
-
-def test_all_that_is_asked_is_of_the_contract() -> None:
-    kinds = {each.name: each.kind for each in gpt2.checks}
-    assert {kinds[name] for name in ASKED} == {"contract"}
