@@ -21,7 +21,7 @@ from tests.transformer_training.test_start import (
 )
 from transformer_layers import load_model
 from transformer_training import TrainingError, add_adapters, load_adapters, save_adapters, train
-from transformer_training.adapters import adapter_weights
+from transformer_training.adapters import adapter_weights, merged_weights
 from transformer_training.config import parse
 
 # peft asks for it, of a model of transformers.
@@ -39,6 +39,8 @@ NO_PADDING = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
 EXPERTS = {"moe_intermediate_size": 8, "num_experts": 4, "num_experts_per_tok": 2}
 FAMILIES = {
     "gpt2": {},
+    "llama": {},
+    "qwen3": {"head_dim": 6},
     "phi3": NO_PADDING,
     "gemma3_text": OF_GEMMA,
     "mixtral": {"num_local_experts": 4},
@@ -59,7 +61,7 @@ def of_family(text, tmp_path) -> Callable[..., list[str]]:
     return options
 
 
-@pytest.mark.parametrize("family", ["gpt2", "phi3", "gemma3_text", "qwen3_moe"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_written_is_the_published_model_with_its_adapters(family, of_family, tmp_path):
     """As transformers and peft compute it, of both folders, and as ours is."""
     options, adapter = of_family(family), tmp_path / "run" / "adapter"
@@ -88,6 +90,13 @@ def test_that_adapters_cannot_stand_alone_is_said_first(of_family, tmp_path, cap
     torch.testing.assert_close(model(IDS), theirs_in(final)(IDS).logits, atol=1e-5, rtol=0)
     with pytest.raises(ValueError, match="experts in some blocks alone cannot stand in a folder"):
         save_adapters(add_adapters(model, 2), tmp_path / "adapter")
+
+
+def test_adapters_of_some_experts_are_not_saved(of_family, tmp_path):
+    model = load_model(folder_of(of_family("mixtral")))
+    adapted = add_adapters(model, 2, target_modules=["q_proj", "experts.0.up_proj"])
+    with pytest.raises(ValueError, match="adapters of experts are saved of all their matrices"):
+        save_adapters(adapted, tmp_path / "adapter")
 
 
 def theirs_in(folder: Path) -> Any:
@@ -145,7 +154,8 @@ def test_adapters_that_peft_trained_are_read(family, of_family, tmp_path):
 PACKED = ["experts.gate_up_proj", "experts.down_proj"]
 
 
-@pytest.mark.parametrize(("family", "targets"), [("mixtral", PACKED), ("qwen3_moe", PACKED[1:])])
+@pytest.mark.parametrize("family", ["mixtral", "qwen3_moe"])
+@pytest.mark.parametrize("targets", [PACKED, PACKED[:1], PACKED[1:]])
 def test_adapters_that_peft_trained_on_packed_experts_are_read(
     family, targets, of_family, tmp_path
 ):
@@ -169,6 +179,18 @@ def test_adapters_that_peft_trained_on_packed_experts_are_read(
     torch.testing.assert_close(ours.merge_and_unload()(IDS), load_model(tmp_path / "merged")(IDS))
 
 
+def test_adapters_of_packed_experts_are_written_and_read_again(of_family, tmp_path):
+    folder = folder_of(of_family("qwen3_moe"))
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"], target_parameters=PACKED)
+    theirs = drawn(peft.get_peft_model(theirs_in(folder), config))
+    theirs.save_pretrained(tmp_path / "adapter")
+    save_adapters(load_adapters(load_model(folder), tmp_path / "adapter"), tmp_path / "again")
+    again = load_adapters(load_model(folder), tmp_path / "again")
+    torch.testing.assert_close(again(IDS), theirs(IDS).logits, atol=1e-5, rtol=0)
+    alone = peft.PeftModel.from_pretrained(theirs_in(folder), tmp_path / "again")
+    torch.testing.assert_close(alone(IDS).logits, again(IDS), atol=1e-5, rtol=0)
+
+
 def test_adapters_of_other_parameters_and_of_other_experts_are_refused(of_family, tmp_path):
     folder = folder_of(of_family("mixtral"))
     config = peft.LoraConfig(r=2, target_modules=[], target_parameters=["q_proj.weight", *PACKED])
@@ -179,15 +201,18 @@ def test_adapters_of_other_parameters_and_of_other_experts_are_refused(of_family
     config = peft.LoraConfig(r=2, target_modules=[], target_parameters=PACKED)
     peft.get_peft_model(theirs_in(folder), config).save_pretrained(tmp_path / "adapter")
     model = load_model(folder)
-    other = type(model)(replace(model.config, num_experts=3))
-    with pytest.raises(ValueError, match=r"0\.mlp\.experts.* is no part of one of a"):
-        load_adapters(other, tmp_path / "adapter")
+    for sizes in ({"intermediate_size": 7}, {"num_experts": 3}):
+        other = type(model)(replace(model.config, **sizes))
+        with pytest.raises(ValueError, match=r"0\.mlp\.experts.* is no part of one of a"):
+            load_adapters(other, tmp_path / "adapter")
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"use_dora": True}, "adapters with use_dora = True are not read"),
+        ({"bias": "all"}, "adapters with bias = 'all' are not read"),
+        ({"init_lora_weights": "pissa"}, "with init_lora_weights = 'pissa' are not read"),
         ({"target_modules": ["wte"]}, "lora_embedding_A is no part of one of a GPT-2"),
     ],
 )
@@ -198,6 +223,12 @@ def test_adapters_of_another_kind_are_refused(options, said, of_family, tmp_path
     theirs.save_pretrained(tmp_path / "adapter")
     with pytest.raises(ValueError, match=said):
         load_adapters(load_model(folder), tmp_path / "adapter")
+
+
+def test_adapters_of_what_is_no_matrix_are_not_saved(of_family, tmp_path):
+    model = load_model(folder_of(of_family("gpt2")))
+    with pytest.raises(ValueError, match="saved of matrices alone, and something else has one"):
+        save_adapters(add_adapters(model, 2, target_modules=["wte", "c_fc"]), tmp_path / "adapter")
 
 
 def test_the_other_weights_stay_and_cost_nothing_in_a_checkpoint(published, tmp_path):  # noqa: F811
@@ -225,6 +256,47 @@ def test_a_run_that_was_ended_goes_on_as_if_it_had_not_been(published, tmp_path)
     again = ended_and_gone_on(parse([*published, *LORA, "--out", str(tmp_path / "part")]))
     name = "model.safetensors"
     assert (again / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_adapters_of_another_model_are_refused(published, tmp_path):  # noqa: F811
+    config = parse([*published, *LORA, "--out", str(tmp_path / "run")])
+    train(config)
+    model = AutoModelForCausalLM.from_pretrained(folder_of(published))
+    with torch.no_grad():
+        next(model.parameters()).add_(1)
+    model.save_pretrained(folder_of(published))
+    with pytest.raises(TrainingError, match="another configuration: weights is"):
+        train(config)
+
+
+def test_two_ranks_learn_what_one_does(published, tmp_path, parent):  # noqa: F811
+    train(parse([*published, *LORA, "--out", str(tmp_path / "one")]))
+    options = [*published, *LORA, "--out", str(tmp_path / "two"), "--parallel", "ddp"]
+    ranks = parent.ranks(2, options, tmp_path / "said")
+    assert [rank.wait() for rank in ranks] == [0, 0], ranks[0].said()
+    one, two = (torch.tensor(losses(tmp_path / name)) for name in ("one", "two"))
+    torch.testing.assert_close(two, one, atol=1e-5, rtol=0)
+
+
+def test_merging_a_fresh_adapter_changes_nothing(published):  # noqa: F811
+    model = load_model(folder_of(published))
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    add_adapters(model, 3)
+    found = merged_weights(model)
+    assert found.keys() == before.keys()
+    assert all(torch.equal(found[name], weight) for name, weight in before.items())
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--lora-rank", "2"], "--lora-rank needs --from"),
+        (["--lora-rank", "-1"], "--lora-rank must be at least 0"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(more, said):
+    with pytest.raises(TrainingError, match=said):
+        parse(["--data", "a.txt", "--out", "run", *more])
 
 
 def test_ranks_do_not_share_matrices_with_adapters(published, tmp_path):  # noqa: F811

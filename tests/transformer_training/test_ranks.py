@@ -25,6 +25,7 @@ from transformer_training import TrainingError
 from transformer_training.config import TrainingConfig, parse
 from transformer_training.ranks import Ranks, _axes
 from transformer_training.run import Run, train
+from transformer_training.tokens import rows_of_step
 
 pytestmark = pytest.mark.xdist_group("ranks")  # one process has the run to compare with
 
@@ -128,10 +129,31 @@ def test_torchrun_takes_it_up_from_the_last_checkpoint(thirty, tmp_path, alone):
     assert_close(out, alone)
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_steps_sequences_are_shared_without_overlap_or_loss(ranks: int):
+    rows = rows_of_step(3, 8, rows=100, seed=0)
+
+    class Axis:
+        def __init__(self, rank: int) -> None:
+            self.get_local_rank = lambda: rank
+
+        def size(self) -> int:
+            return ranks
+
+    shares = [
+        Ranks(i, ranks, torch.device("cpu"), "ddp", Axis(i)).share(rows) for i in range(ranks)
+    ]
+    assert torch.cat(shares).equal(rows)
+    assert {len(share) for share in shares} == {8 // ranks}
+    assert len(set(rows.tolist())) == 8
+
+
 @pytest.mark.parametrize(
     ("options", "size", "said"),
     [
         ({}, 2, "torchrun started 2 ranks; say how they share the work, with --parallel ddp"),
+        ({"parallel": "ddp", "batch_size": 3}, 2, "--batch-size 3 must be a multiple of 2"),
+        ({"parallel": "tp", "n_head": 1}, 2, "2 ranks cannot share --n-head 1 evenly; give a mul"),
         ({"parallel": "fsdp+tp"}, 3, "3 ranks cannot be cut into --tensor-ranks 2"),
     ],
 )

@@ -1,6 +1,7 @@
 """Runs that are ended by whatever ends them, and go on as if nothing had been."""
 
 import json
+import os
 import random
 import signal
 from dataclasses import replace
@@ -8,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from tests.transformer_training.processes import Parent, losses, wait_for_step
-from transformer_layers import GPT2, GPT2Config, load_model
+from transformer_layers import GPT2, GPT2Config, load_model, load_tokenizer
 from transformer_training import TrainingError, train
 from transformer_training.__main__ import main
 from transformer_training.config import parse
@@ -60,11 +61,12 @@ class TestWhatARunLeaves:
         assert same(unbroken, unbroken)
         assert (unbroken / "config.toml").read_text().startswith("data = [")
 
-    def test_transformers_ends_a_text_where_it_does(self, unbroken):
+    @pytest.mark.parametrize("folder", ["best", "final"])
+    def test_transformers_ends_a_text_where_it_does(self, unbroken, folder):
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(unbroken / "final")
-        model = AutoModelForCausalLM.from_pretrained(unbroken / "final")
+        tokenizer = AutoTokenizer.from_pretrained(unbroken / folder)
+        model = AutoModelForCausalLM.from_pretrained(unbroken / folder)
         assert model.config.eos_token_id == tokenizer.eos_token_id == 259
         with torch.no_grad():  # now it writes the end of a text, and nothing else
             model.transformer.ln_f.weight.zero_()
@@ -73,7 +75,7 @@ class TestWhatARunLeaves:
         given = tokenizer("ab", return_tensors="pt")
         written = model.generate(**given, max_new_tokens=5, do_sample=False, pad_token_id=0)
         assert written[0].tolist() == [*given.input_ids[0].tolist(), 259]
-        load_model(unbroken / "final")
+        load_model(unbroken / folder)
 
     def test_a_validation_loss_that_is_no_number_is_none_of_the_best(
         self, small, tmp_path, monkeypatch
@@ -86,6 +88,14 @@ class TestWhatARunLeaves:
         names = [f"{folder}/model.safetensors" for folder in ("best", "final")]
         best, last = ((tmp_path / name).read_bytes() for name in names)
         assert best == last
+
+    def test_a_model_that_transformers_loads_too(self, unbroken):
+        from transformers import GPT2LMHeadModel
+
+        folder = unbroken / "final"
+        ours, theirs = GPT2.from_pretrained(folder), GPT2LMHeadModel.from_pretrained(folder)
+        ids = load_tokenizer(folder).encode("abc de f")[None, :8]
+        torch.testing.assert_close(ours(ids), theirs.eval()(ids).logits, rtol=1e-5, atol=1e-5)
 
     def test_samples_and_what_is_needed_are_said(self, small, tmp_path, capsys):
         run(small, tmp_path, "--sample-every", "15", "--steps", "30")
@@ -100,9 +110,10 @@ class TestWhatARunLeaves:
         assert same(tmp_path, unbroken)
         assert len(list((tmp_path / "checkpoints").iterdir())) == 8
 
-    @pytest.mark.parametrize("prompt", ["", "abc " * 500])
-    def test_samples_go_on_from_any_prompt(self, small, tmp_path, capsys, prompt):
-        options = ["--sample-every", "1", "--steps", "1", "--prompt", prompt]
+    @pytest.mark.parametrize("prompt", ["", "a", "abc " * 500])
+    @pytest.mark.parametrize("seq", ["1", "8"])
+    def test_samples_go_on_from_any_prompt(self, small, tmp_path, capsys, prompt, seq):
+        options = ["--sample-every", "1", "--steps", "1", "--seq", seq, "--prompt", prompt]
         run(small, tmp_path, *options)
         assert "step 1 writes: " in capsys.readouterr().out
 
@@ -120,6 +131,12 @@ class TestWhatARunLeaves:
         run(small, tmp_path / "unbroken")
         assert losses(tmp_path / "failed") == losses(tmp_path / "unbroken")
 
+    def test_micro_batches_are_the_large_batch(self, small, tmp_path):
+        run(small, tmp_path / "whole")
+        run(small, tmp_path / "parts", "--micro-batch", "1")
+        whole, parts = losses(tmp_path / "whole"), losses(tmp_path / "parts")
+        torch.testing.assert_close(whole, parts, rtol=0, atol=1e-5)
+
     def test_bfloat16_is_near_float32(self, small, tmp_path):
         run(small, tmp_path / "float32")
         run(small, tmp_path / "bfloat16", "--precision", "bfloat16")
@@ -129,10 +146,11 @@ class TestWhatARunLeaves:
 
 
 class TestKilled:
-    def test_at_a_random_moment(self, dropping, tmp_path, unbroken, parent: Parent):
-        draws = random.Random(0)
+    @pytest.mark.parametrize("seed", range(2))
+    def test_at_a_random_moment(self, dropping, tmp_path, unbroken, parent: Parent, seed):
+        draws = random.Random(seed)
         options = [*dropping, "--out", str(tmp_path)]
-        for attempt, step in enumerate([0, 17]):
+        for attempt, step in enumerate([0, *sorted(draws.sample(range(1, 28), 3))]):
             # So many calls after it has begun a step, however fast the machine is.
             before = (
                 "import os, sys; from transformer_training.run import Run; step = Run.next_step\n"
@@ -149,6 +167,22 @@ class TestKilled:
             assert process.wait() == -signal.SIGKILL
         run(dropping, tmp_path)
         assert same(tmp_path, unbroken)
+
+    def test_while_a_checkpoint_is_written(self, dropping, tmp_path, unbroken, parent: Parent):
+        before = (
+            "import os, transformer_training.state as s; write = s.write_tensors\n"
+            "def killed(path, tensors, metadata):\n"
+            "    write(path, tensors, metadata)\n"
+            "    if 'step-00000015' in str(path): os.truncate(path, 999); os.kill(os.getpid(), 9)\n"
+            "s.write_tensors = killed"
+        )
+        options = [*dropping, "--out", str(tmp_path)]
+        process = parent.start(options, tmp_path / "said", before=before)
+        assert process.wait() == -signal.SIGKILL
+        assert len(losses(tmp_path)) == 15
+        run(dropping, tmp_path)
+        assert same(tmp_path, unbroken)
+        assert not list((tmp_path / "checkpoints").glob("*.unfinished"))
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_asked_to_end_it_saves(self, dropping, tmp_path, unbroken, parent: Parent, number):
@@ -190,11 +224,43 @@ class TestGoingOn:
                 run(dropping, tmp_path)
         return tmp_path
 
+    def test_a_finished_run_stays_as_it_is(self, dropping, unbroken):
+        before = (unbroken / "checkpoints/step-00000030.safetensors").stat().st_mtime_ns
+        run(dropping, unbroken)
+        assert (unbroken / "checkpoints/step-00000030.safetensors").stat().st_mtime_ns == before
+        assert len(losses(unbroken)) == 30
+
+    def test_from_a_damaged_checkpoint_it_takes_the_one_before(
+        self, dropping, halfway, unbroken, capsys
+    ):
+        os.truncate(halfway / "checkpoints/step-00000010.safetensors", 5000)
+        run(dropping, halfway)
+        said = capsys.readouterr().out
+        assert "a checkpoint is left out: " in said
+        assert "going on after step 5" in said
+        assert same(halfway, unbroken)
+
+    def test_without_a_whole_checkpoint_it_says_so(self, dropping, halfway):
+        for path in (halfway / "checkpoints").iterdir():
+            os.truncate(path, 100)
+        with pytest.raises(TrainingError, match="no checkpoint can be read; remove the folder to"):
+            run(dropping, halfway)
+
+    def test_a_file_of_another_kind_is_no_checkpoint(self, dropping, halfway, unbroken, capsys):
+        path = halfway / "checkpoints/step-00000010.safetensors"
+        save_file(load_file(path), path)
+        run(dropping, halfway)
+        assert "is no checkpoint of a run" in capsys.readouterr().out
+        assert same(halfway, unbroken)
+
     @pytest.mark.parametrize(
         ("option", "value", "said"),
         [
             ("--lr", "0.02", "lr is 0.02, not 0.01"),
+            ("--steps", "40", "steps is 40, not 30"),
+            ("--n-embd", "16", "n_embd is 16, not 8"),
             ("--dropout", "0.2", "dropout is 0.2, not 0.1"),
+            ("--seed", "7", "seed is 7, not 0"),
         ],
     )
     def test_another_configuration_is_refused(self, dropping, halfway, option, value, said):
@@ -208,6 +274,16 @@ class TestGoingOn:
         other.write_text(text.read_text() + "x")
         with pytest.raises(TrainingError, match="was made of other texts"):
             run(dropping, halfway, "--data", str(other))
+
+    def test_how_often_it_saves_may_change(self, dropping, halfway, unbroken):
+        run(dropping, halfway, "--checkpoint-every", "3", "--keep", "1")
+        assert same(halfway, unbroken)
+
+    def test_the_end_of_a_line_that_was_cut_goes(self, dropping, halfway, unbroken):
+        with (halfway / "log.jsonl").open("a") as log:
+            log.write('{"step": 9, "lo')
+        run(dropping, halfway)
+        assert same(halfway, unbroken)
 
 
 class TestWhatCannotGoOn:
@@ -247,6 +323,10 @@ class TestWhatCannotGoOn:
         process.kill()
         assert process.wait() == -signal.SIGKILL
 
+    def test_micro_batches_of_different_size(self, small, tmp_path):
+        with pytest.raises(TrainingError, match="--micro-batch 3 must divide 4"):
+            run(small, tmp_path, "--micro-batch", "3")
+
     def test_a_model_that_the_memory_cannot_hold(self, small, tmp_path, monkeypatch):
         def allocate(sizes: GPT2Config) -> GPT2:
             assert torch.get_default_device().type == "meta", f"allocated {sizes}"
@@ -265,8 +345,17 @@ class TestWhatCannotGoOn:
         with pytest.raises(TrainingError, match=said):
             run(small, tmp_path, "--batch-size", "90000000")
 
+    def test_a_mistake_in_the_program_is_a_traceback(self, small, tmp_path, monkeypatch):
+        def mistaken(*arguments: object) -> None:
+            raise ValueError("shapes do not fit")
+
+        monkeypatch.setattr("transformer_training.run.train_step", mistaken)
+        monkeypatch.setattr("sys.argv", ["x", *small, "--out", str(tmp_path)])
+        with pytest.raises(ValueError, match="shapes do not fit"):
+            main()
+
     @pytest.mark.parametrize("world", ["1", "2"])
-    def test_a_mistake_in_the_program_is_a_traceback(self, small, tmp_path, monkeypatch, world):
+    def test_so_is_one_among_ranks(self, small, tmp_path, monkeypatch, world):
         def mistaken(*arguments: object) -> None:
             raise RuntimeError("shapes do not fit")
 
