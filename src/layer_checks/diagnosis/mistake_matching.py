@@ -18,7 +18,7 @@ from layer_checks.kit.candidates import matched_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
 from layer_checks.kit.inputs import number_of_inputs, takes_masks
 from layer_checks.kit.matching import Match
-from layer_checks.kit.oracles import noticing_own_eps
+from layer_checks.kit.oracles import absent_weights, lacking, noticing_own_eps
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,18 @@ def known_mistakes(
         failures -= _OF_NAMES
     if not failures:
         return Mistakes()
+    with lacking(match.absent if match else frozenset()):
+        return _of_settings(layer, found, failures, untold, bool(own_eps))
+
+
+def _of_settings(
+    layer: Layer,
+    found: "_Fingerprint",
+    failures: frozenset[str],
+    untold: frozenset[str],
+    own_eps: bool,
+) -> Mistakes:
+    """The same, of wrong versions that are built in one way or, without an eps, in several."""
     if not own_eps:
         return _of_setting(layer, None, found, failures, untold)
     unasked = _failures(layer, layer.right, _OWN_EPS[0])
@@ -217,23 +229,33 @@ def _failures(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> 
 
 
 def _fails(layer: Layer, candidate: Candidate, setting: "_OwnEps | None", one: Check) -> bool:
-    return _fails_with((number_of_inputs(), takes_masks()), candidate, setting, one)
+    return _fails_with(_asked_as(), candidate, setting, one)
 
 
 @cache
-def _fails_with(number: int, candidate: Candidate, setting: "_OwnEps | None", one: Check) -> bool:
+def _fails_with(
+    asked_as: "_AskedAs", candidate: Candidate, setting: "_OwnEps | None", one: Check
+) -> bool:
     return not run(one, setting.of(candidate) if setting else candidate).held
 
 
 def _known(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> _Fingerprint:
-    return _known_with((number_of_inputs(), takes_masks()), layer, candidate, setting)
+    return _known_with(_asked_as(), layer, candidate, setting)
 
 
 @cache
 def _known_with(
-    inputs: tuple[int, bool], layer: Layer, candidate: Candidate, setting: "_OwnEps | None"
+    asked_as: "_AskedAs", layer: Layer, candidate: Candidate, setting: "_OwnEps | None"
 ) -> _Fingerprint:
     return _fingerprint(layer, setting.of(candidate) if setting else candidate)
+
+
+# In which form all are asked: how many inputs, with masks or without, without which weights.
+_AskedAs = tuple[int, bool, frozenset[str]]
+
+
+def _asked_as() -> _AskedAs:
+    return number_of_inputs(), takes_masks(), absent_weights()
 
 
 @dataclass(frozen=True)

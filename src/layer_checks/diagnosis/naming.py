@@ -10,6 +10,7 @@ from layer_checks.diagnosis.running import Result, run
 from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
 from layer_checks.kit.matching import Match
+from layer_checks.kit.oracles import lacking
 
 # How the text of a result begins where an error was raised.
 _RAISED = re.compile(r"\w*(Error|Exception)\b")
@@ -92,10 +93,11 @@ class Naming:
         try:
             untold = self._untold(results)
             known = known_mistakes(self.layer, candidate, failures, match, untold)
-            known = self._confirmed(known, results)
-            if known.behaves_like is None:
-                version = self._of_equal_values(results)
-                known = known if version is None else replace(known, behaves_like=version)
+            with lacking(match.absent if match else frozenset()):
+                known = self._confirmed(known, results)
+                if known.behaves_like is None:
+                    version = self._of_equal_values(results)
+                    known = known if version is None else replace(known, behaves_like=version)
             return known
         except (OutOfTime, KeyboardInterrupt):
             raise

@@ -32,6 +32,8 @@ from layer_checks.kit.model_configs import READ
 from layer_checks.kit.weight_maps import to_ours, to_theirs
 
 _found_eps: ContextVar[list[float] | None] = ContextVar("found_eps", default=None)
+# Weights that wrong versions have, and that a candidate which is held against them lacks.
+_absent: ContextVar[frozenset[str]] = ContextVar("absent", default=frozenset())
 _USUAL_EPS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-2, 0.0)
 
 
@@ -73,9 +75,8 @@ def with_weights_of(
     Where a candidate has no such bias, the oracle's becomes 0; where it takes no eps, the
     oracle's becomes the candidate's.
     """
-    match = current_match()
-    if match is not None and match.absent:
-        _without(oracle, match.absent)
+    if absent := _absent_now():
+        _without(oracle, absent)
     try:
         return load(built(candidate, *args, **options).double(), named_as_ours(oracle))
     except CannotTakeError as error:
@@ -126,10 +127,33 @@ def require_read(ours: nn.Module, option: str) -> None:
 def drawn_anew(oracle: nn.Module) -> nn.Module:
     """Draws an oracle's weights again, but for those that a candidate does not have: they are 0."""
     randomized(oracle)
-    match = current_match()
-    if match is not None and match.absent:
-        _without(oracle, match.absent)
+    if absent := _absent_now():
+        _without(oracle, absent)
     return oracle
+
+
+@contextmanager
+def lacking(absent: frozenset[str]) -> Iterator[None]:
+    """Has what is asked have zeros for weights: as a candidate that lacks them.
+
+    Args:
+        absent: The book's names of the weights.
+    """
+    token = _absent.set(absent)
+    try:
+        yield
+    finally:
+        _absent.reset(token)
+
+
+def absent_weights() -> frozenset[str]:
+    """The weights that count as zeros, as :func:`lacking` says."""
+    return _absent.get()
+
+
+def _absent_now() -> frozenset[str]:
+    match = current_match()
+    return _absent.get() if match is None else match.absent
 
 
 @contextmanager

@@ -231,3 +231,31 @@ def test_values_that_are_near_those_of_a_mistake_name_none() -> None:
     report = check("scaled_dot_product_attention", near_the_width)
     assert not report
     assert report.behaves_like is None
+
+
+class WithoutBiases(nn.Module):
+    """An attention that has none, and divides by the root of its whole width."""
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        w = [nn.Linear(d_model, d_model, bias=False) for _ in range(4)]
+        self.w_q, self.w_k, self.w_v, self.w_o = w
+        self.num_heads, self.dropout = num_heads, nn.Dropout(dropout)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        def split(x: Tensor) -> Tensor:
+            return x.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)
+
+        scores = split(self.w_q(q)) @ split(self.w_k(k)).mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            mask = mask if mask.ndim == 2 else mask[:, None]
+            scores = scores.masked_fill(~mask, -torch.inf)
+        heads = self.dropout(scores.softmax(-1)) @ split(self.w_v(v))
+        return self.w_o(heads.transpose(-3, -2).flatten(-2))
+
+
+def test_a_wrong_layer_is_named_where_it_lacks_the_biases_of_the_mistake() -> None:
+    report = check("MultiHeadAttention", WithoutBiases)
+    assert report.behaves_like is wrong_version(
+        "MultiHeadAttention", "divided by the root of d_model"
+    )
