@@ -89,7 +89,7 @@ def test_mistakes_name_the_line_and_the_remedy(tmp_path):
         ("index.md:11", no_line, "Write the id of a claim, a colon, and what the note says."),
         ("index.md:12", "note-lines: first has no claim B1", "Its claims are: A1, A2."),
         ("index.md:13", "note-lines: A1 has 2 lines", "Leave one of them."),
+        ("index.md:13", "note-lines: no line for A2 of first", "Say what the note states there."),
         ("index.md:16", "note-lines: unknown note 'third'", "The notes are: first, second."),
         ("index.md:8", "note-lines: A1 has 2 lines", "Leave one of them."),
-        ("index.md:8", "note-lines: no line for A2 of first", "Say what the note states there."),
     ]

@@ -70,6 +70,7 @@ class Adapted:
         tables: How angles are handed over where a call takes them, a key of `TABLES`.
         causal: How a causal mask is where a call must be given one, a key of `CAUSAL`.
         edits: Whether it changed an input.
+        inside: Whether a call of it goes on.
         singles: Whether it computed a float32 where no input was one, or keeps tables of them;
             None where that is not watched.
     """
@@ -90,7 +91,7 @@ class Adapted:
         self.how: dict[str, dict[str, None]] = {"built": {}, "called": {}}
         self.others: dict[str, None] = {}
         self.remarks: dict[str, None] = {}
-        self.clones = self.edits = self.lenient = False
+        self.clones = self.edits = self.lenient = self.inside = False
         self.mask: str | None = None
         self.tables: str | None = None
         self.causal: str | None = None
@@ -224,14 +225,11 @@ class Adapted:
             args, kwargs = self._copied(args, kwargs)
             state["versions"] = _versions(args, kwargs)
             state["in double"] = _in_double(args, kwargs) or _of_double_weights(module, args)
-            if self.singles is not None:
-                state["mode"] = _Watch(self)
-                state["mode"].__enter__()
+            self.inside = True
             return args, kwargs
 
         def after(module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
-            if "mode" in state:
-                state.pop("mode").__exit__(None, None, None)
+            self.inside = False
             if "versions" in state:  # not where the hook before it refused the call
                 self._notice_edits(state.pop("versions"), args, kwargs)
             return self._in_double(self._tensor(output), state.pop("in double", False))
@@ -321,11 +319,11 @@ class Adapted:
     def _result(self, function: Candidate, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs = self._copied(args, kwargs)
         versions = _versions(args, kwargs)
-        if self.singles is None:
+        self.inside = True
+        try:
             output = function(*args, **kwargs)
-        else:
-            with _Watch(self):
-                output = function(*args, **kwargs)
+        finally:
+            self.inside = False
         self._notice_edits(versions, args, kwargs)
         return self._in_double(self._tensor(output), _in_double(args, kwargs))
 
@@ -356,18 +354,23 @@ class Adapted:
         return output
 
 
-class _Watch(TorchDispatchMode):
-    """Notices a float32 that is computed where the inputs are float64."""
+class WatchForSingles(TorchDispatchMode):
+    """Notices a float32 that a candidate computes of inputs in float64.
+
+    It stands around whole calls, and not in hooks, which torch skips where a layer ends the program
+    or is out of time.
+    """
 
     def __init__(self, adapted: Adapted) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's
         self.adapted = adapted
+        adapted.inside = False
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         result = function(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and result.dtype == torch.float32:
+        if self.adapted.inside and isinstance(result, Tensor) and result.dtype == torch.float32:
             self.adapted.singles = True
         return result
 

@@ -13,6 +13,7 @@ from layer_checks.diagnosis.adaptation import (
     CAUSAL,
     MASKS,
     Adapted,
+    WatchForSingles,
     takes_tables,
     wants_a_mask,
 )
@@ -565,7 +566,8 @@ class _Diagnosis:
         if isinstance(form.candidate, Adapted):
             watched = form.candidate
         watched.singles = False
-        self._result(self.trial, _Form(watched, form.match))
+        with WatchForSingles(watched):
+            self._result(self.trial, _Form(watched, form.match))
         computed, watched.singles = watched.singles, None
         if not computed:
             return form

@@ -174,7 +174,7 @@ class Naming:
     def _result_of(self, version: WrongVersion, name: str) -> Result | None:
         """How a check comes out for a wrong version; None of what is no check of the layer."""
         one = next((each for each in self.layer.checks if each.name == name), None)
-        return one and run(one, version.layer, self.seed)
+        return None if one is None else run(one, version.layer, self.seed)
 
     def _alike(self, versions: tuple[WrongVersion, ...], first: Result) -> tuple[WrongVersion, ...]:
         """Of those that fail the same checks, the ones that fail as this does.

@@ -351,6 +351,8 @@ class TestWhatAFunctionMayDo:
         report = check("LayerNorm", Ends)
         assert not report
         assert f"{type(end).__name__}: {end}" in repr(report)
+        compiled = torch.compile(gelu, fullgraph=True, backend="eager")
+        assert compiled(torch.ones(2)).equal(gelu(torch.ones(2)))  # nothing still watches torch
 
     @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no such signal")
     def test_no_answer(self) -> None:
