@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from layer_checks import check
-from layer_checks.diagnosis import diagnosis
+from layer_checks.diagnosis import naming
 from layer_checks.diagnosis.mistake_matching import Mistakes
 from layer_checks.kit import protocol_probes
 from layer_checks.kit.definitions import Candidate
@@ -49,7 +49,7 @@ TORCH: dict[str, Candidate] = {
 
 @pytest.mark.parametrize("layer", TORCH)
 def test_a_layer_of_torch_keeps_the_law(layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "known_mistakes", lambda *_, **__: Mistakes())  # slow
+    monkeypatch.setattr(naming, "known_mistakes", lambda *_, **__: Mistakes())  # slow
     report = check(layer, TORCH[layer])
     assert not [each for each in report.law if each.word == "failed"], report
     assert not [each for each in report.failed if each.name in PROTOCOL], report

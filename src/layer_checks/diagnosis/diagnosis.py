@@ -24,7 +24,7 @@ from layer_checks.diagnosis.instances import can_be_copied, copied, original_of,
 from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
 from layer_checks.diagnosis.loaded import Loaded
 from layer_checks.diagnosis.mistake_matching import Mistakes, resembles
-from layer_checks.diagnosis.naming import Naming
+from layer_checks.diagnosis.naming import OF_FORM, Naming
 from layer_checks.diagnosis.parts import first_difference
 from layer_checks.diagnosis.preparation import is_lazy
 from layer_checks.diagnosis.recording import Record
@@ -49,9 +49,6 @@ _OF_INPUTS = "input unchanged"
 
 # What Python says where a call has not the arguments that must be given.
 _LACKS = re.compile(r"TypeError: .*missing \d+ required (positional|keyword-only) argument")
-
-# What is said of a form, and is no check.
-_OF_FORM = ("arguments", "names of arguments")
 
 
 @dataclass
@@ -189,7 +186,7 @@ def _diagnose_instance(
         found.not_run = of_class.not_run
     else:
         found.results = (
-            *(result for result in of_its_own.results if result.name not in _OF_FORM),
+            *(result for result in of_its_own.results if result.name not in OF_FORM),
             *of_class.results,
         )
         found.notes = tuple(dict.fromkeys((*notes, *of_its_own.notes, *of_class.notes)))
@@ -624,13 +621,12 @@ class _Diagnosis:
             return copied(first[0])
 
         _Diagnosis(own, copy_of, self.names, self.seed, of_its_own).run()
-        asked = [each for each in of_its_own.results if each.name not in _OF_FORM]
+        asked = [each for each in of_its_own.results if each.name not in OF_FORM]
         self.found.results = (*asked, *self.found.results)
         self.judged &= of_its_own.judged
 
     def _mistakes(self, form: _Form, results: Sequence[Result]) -> Mistakes:
-        told = [each for each in results if each.name not in _OF_FORM]
-        return Naming(self.layer, self.seed).mistakes(form.candidate, form.match, told)
+        return Naming(self.layer, self.seed).mistakes(form.candidate, form.match, results)
 
     def _name_the_mistake(self, plain: _Form, form: _Form, as_is: Sequence[Result]) -> None:
         results = self.found.results

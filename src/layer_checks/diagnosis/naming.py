@@ -16,6 +16,8 @@ from layer_checks.kit.oracles import lacking
 _RAISED = re.compile(r"\w*(Error|Exception)\b")
 # Checks whose failing value depends on names of parameters, or on draws that others make.
 _SAYS_LITTLE = re.compile(r"gradient|drop|draw")
+# What is said of a form, and is no check.
+OF_FORM = ("arguments", "names of arguments")
 _ORDER = {"law": 0, "contract": 1, "start": 2}
 
 
@@ -82,13 +84,14 @@ class Naming:
         Args:
             candidate: A class or function.
             match: How its weights are matched.
-            results: How the checks came out for it.
+            results: How the checks came out for it, and what is said of its form.
 
         Returns:
             What it behaves like.
         """
-        failures = failures_of(results)
-        if not any(each.word == "failed" for each in results):
+        asked = [each for each in results if each.name not in OF_FORM]
+        failures = failures_of(asked)
+        if not any(each.word == "failed" for each in asked):
             return Mistakes()  # what could not be asked is no mistake
         try:
             untold = self._untold(results)
