@@ -24,7 +24,7 @@ from layer_checks.diagnosis.instances import can_be_copied, copied, original_of,
 from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
 from layer_checks.diagnosis.loaded import Loaded
 from layer_checks.diagnosis.mistake_matching import Mistakes, resembles
-from layer_checks.diagnosis.naming import OF_FORM, Naming
+from layer_checks.diagnosis.naming import Naming
 from layer_checks.diagnosis.parts import first_difference
 from layer_checks.diagnosis.preparation import is_lazy
 from layer_checks.diagnosis.recording import Record
@@ -42,7 +42,6 @@ from layer_checks.kit.match_search import matches, named_by_hand
 from layer_checks.kit.matching import Match, cut, heads_of
 from layer_checks.kit.weight_maps import gatherings
 
-_RAISED = re.compile(r"\w*(Error|Exception)\b")  # how the text of a result begins, where it did
 # The check of what a call does to its inputs, which a candidate with copies cannot change.
 _OF_INPUTS = "input unchanged"
 
@@ -186,7 +185,7 @@ def _diagnose_instance(
         found.not_run = of_class.not_run
     else:
         found.results = (
-            *(result for result in of_its_own.results if result.name not in OF_FORM),
+            *(result for result in of_its_own.results if not result.of_form),
             *of_class.results,
         )
         found.notes = tuple(dict.fromkeys((*notes, *of_its_own.notes, *of_class.notes)))
@@ -440,7 +439,7 @@ class _Diagnosis:
             result = self._result(self.trial, replace(form, in_single=True), self.seed + 1)
             if result.held:
                 return form
-            if not _RAISED.match(result.text):
+            if not result.raised:
                 first = first or way
         if first is None:
             return None
@@ -621,7 +620,7 @@ class _Diagnosis:
             return copied(first[0])
 
         _Diagnosis(own, copy_of, self.names, self.seed, of_its_own).run()
-        asked = [each for each in of_its_own.results if each.name not in OF_FORM]
+        asked = [each for each in of_its_own.results if not each.of_form]
         self.found.results = (*asked, *self.found.results)
         self.judged &= of_its_own.judged
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from layer_checks.diagnosis.mistake_matching import Mistakes, failures_of, known_mistakes
 from layer_checks.diagnosis.running import Result, run
@@ -12,12 +12,8 @@ from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
 from layer_checks.kit.matching import Match
 from layer_checks.kit.oracles import lacking
 
-# How the text of a result begins where an error was raised.
-_RAISED = re.compile(r"\w*(Error|Exception)\b")
 # Checks whose failing value depends on names of parameters, or on draws that others make.
 _SAYS_LITTLE = re.compile(r"gradient|drop|draw")
-# What is said of a form, and is no check.
-OF_FORM = ("arguments", "names of arguments")
 _ORDER = {"law": 0, "contract": 1, "start": 2}
 
 
@@ -75,6 +71,9 @@ class Naming:
 
     layer: Layer
     seed: int
+    _results: dict[tuple[WrongVersion, str], Result | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def mistakes(
         self, candidate: Candidate, match: Match | None, results: Sequence[Result]
@@ -89,7 +88,7 @@ class Naming:
         Returns:
             What it behaves like.
         """
-        asked = [each for each in results if each.name not in OF_FORM]
+        asked = [each for each in results if not each.of_form]
         failures = failures_of(asked)
         if not any(each.word == "failed" for each in asked):
             return Mistakes()  # what could not be asked is no mistake
@@ -176,18 +175,21 @@ class Naming:
 
     def _result_of(self, version: WrongVersion, name: str) -> Result | None:
         """How a check comes out for a wrong version; None of what is no check of the layer."""
-        one = next((each for each in self.layer.checks if each.name == name), None)
-        return None if one is None else run(one, version.layer, self.seed)
+        if (version, name) not in self._results:
+            one = next((each for each in self.layer.checks if each.name == name), None)
+            result = None if one is None else run(one, version.layer, self.seed)
+            self._results[version, name] = result
+        return self._results[version, name]
 
     def _alike(self, versions: tuple[WrongVersion, ...], first: Result) -> tuple[WrongVersion, ...]:
         """Of those that fail the same checks, the ones that fail as this does.
 
         What raises an error does not fail as what gives another value.
         """
-        if not _RAISED.match(first.text):
+        if not first.raised:
             return versions
         found = {each: self._result_of(each, first.name) for each in versions}
-        return tuple(each for each, its in found.items() if its is None or _RAISED.match(its.text))
+        return tuple(each for each, its in found.items() if its is None or its.raised)
 
     def _untold(self, results: Sequence[Result]) -> frozenset[str]:
         """The checks whose failure tells nothing.

@@ -23,10 +23,6 @@ KINDS: Mapping[Kind, str] = {
 }
 
 
-# Results that say what was adapted.
-_OF_FORM = ("arguments", "names of arguments")
-
-
 @dataclass(frozen=True, repr=False)
 class Report:
     """What the checks of a layer found out about a candidate. True if the law holds.
@@ -215,7 +211,7 @@ class Report:
             needed = ", which need this first" if not any(self.passed) else ""
             remarks.append(f"not run {self.not_run} checks{needed}")
         remarks += [f"weights {self.matching}"] if self.matching else []
-        told = "; ".join(result.text for result in self.results if result.name in _OF_FORM)
+        told = "; ".join(result.text for result in self.results if result.of_form)
         remarks += [f"note    {note}" for note in self.notes if note not in told]
         return remarks
 

@@ -14,6 +14,10 @@ _LACKING = re.compile(
     r"has no attribute '(loss|generate|stream|new_caches|last_hidden_state|logits)'$"
 )
 
+# How the text of a result begins where an error was raised.
+_RAISED = re.compile(r"\w*(Error|Exception)\b")
+# Names of results that say what was adapted.
+_OF_FORM = ("arguments", "names of arguments")
 
 _NUMBER = r"-?\d+\.\d+(?:e[-+]\d+)?|-?\d+e[-+]\d+|-?\d+(?=[ ,]|$)|nan|-?inf"
 
@@ -48,6 +52,16 @@ class Result:
     def word(self) -> str:
         """The result in one word."""
         return "held" if self.held else "failed" if self.asked else "unasked"
+
+    @property
+    def raised(self) -> bool:
+        """Whether an error was raised, so that there is no value to compare."""
+        return _RAISED.match(self.text) is not None
+
+    @property
+    def of_form(self) -> bool:
+        """Whether it is no check, but says how the candidate is called."""
+        return self.name in _OF_FORM
 
     def __repr__(self) -> str:
         return f"{self.word:<8}{self.name}: {self.text}"
