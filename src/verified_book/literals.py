@@ -17,7 +17,8 @@ SIGN = "[-+\N{MINUS SIGN}]"
 _EXPONENT = r"[eE][+-]?\d{1,4}"  # with more digits it is no number, but a digest, say
 _FLOAT = re.compile(
     rf"(?:{SIGN}|(?<![\w.])|(?<=\.\.\.)(?!\.))"
-    rf"(?:(?:\d++\.\d*+|\.\d++)(?:{_EXPONENT})?+|\d++{_EXPONENT}|nan|inf)j?+(?!\w|\.\d|\.\.)"
+    # The group of the exponent is not possessive: before Python 3.11.5 `re` took "e" alone for it.
+    rf"(?:(?:\d++\.\d*+|\.\d++)(?:{_EXPONENT})?|\d++{_EXPONENT}|nan|inf)j?+(?!\w|\.\d|\.\.)"
 )
 _BRACKET_OR_STOP = re.compile(r"[(\[{]|[)\]}]|(?<=\d)\.(?!\S)")
 
@@ -44,6 +45,8 @@ def floats(text: str) -> list[Literal]:
     Examples:
         >>> [literal.text for literal in floats("[1. -2.5e-3] and x=.5, but 12 is v1.5")]
         ['1.', '-2.5e-3', '.5']
+        >>> floats(".5e is none, nor is 1.5e-")
+        []
         >>> [literal.stop for literal in floats("(of 1. and 3.) It is 7.")]
         [False, False, True]
     """
