@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -219,7 +220,7 @@ gpt2 = Layer(
     probe=_probe,
     not_mistakes={"always float32"},  # "logits in float32" is the same
     leading=None,  # its inputs are tokens
-    layout=LAYOUT,
+    layout=replace(LAYOUT, shared=frozenset({"wte.weight"})),
     weight_maps={
         "transformers.GPT2Model": WeightMap(_kept, _kept),
         "transformers.GPT2LMHeadModel": WeightMap(_with_head, _without_head),

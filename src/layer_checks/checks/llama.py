@@ -21,8 +21,9 @@ from layer_checks.kit.candidates import (
     same,
     weights_of,
 )
-from layer_checks.kit.definitions import Candidate, Layer
+from layer_checks.kit.definitions import Candidate, Layer, Layout
 from layer_checks.kit.oracles import (
+    absent_now,
     agreeing_gradients,
     held_to_what_it_reads,
     require_read,
@@ -36,6 +37,7 @@ from transformer_layers import KeyValueCache, LlamaConfig
 # Heads of 4 features, two of queries for each of keys; a base and an eps that are no defaults.
 _VOCAB_SIZE, _HIDDEN, _FF, _LAYERS, _HEADS, _KV_HEADS, _D_K = 11, 16, 10, 2, 4, 2, 4
 _POSITIONS, _EPS, _BASE = 16, 1e-2, 100.0
+_HEAD = "lm_head.weight"
 _ATOL = 1e-5  # angles are float32 in many right models, whatever the weights are
 
 
@@ -160,11 +162,13 @@ def _oracle() -> TorchLlama:
 
 def _pair(candidate: Candidate, **changed: Any) -> tuple[Any, TorchLlama]:
     """A candidate, and an oracle whose angles have its precision."""
+    tied = _HEAD in absent_now()
+    changed |= {"tie_word_embeddings": True} if tied else {}
     config = _config(**changed)
     theirs = randomized(TorchLlama(config) if changed else _oracle())
     set_eps(theirs, config.rms_norm_eps)  # the oracle is that of another candidate, too
     ours = with_weights_of(theirs, candidate, config)
-    if config.tie_word_embeddings:
+    if config.tie_word_embeddings and not tied:
         require_read(ours, "tie_word_embeddings")
     with torch.no_grad(), seeded(0):
         ids = _ids(1, 4)
@@ -215,6 +219,7 @@ llama = Layer(
     example=lambda candidate: built(candidate, _config())(_ids()),
     probe=_probe,
     leading=None,  # its inputs are tokens
+    layout=Layout(optional=frozenset({_HEAD})),
     words={
         "embed_tokens": ("tok", "token", "wte", "emb", "embed", "embedding", "embeddings"),
         "post_attention_layernorm": ("ffn", "mlp", "ff", "post", "feedforward", "2"),

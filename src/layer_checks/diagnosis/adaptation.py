@@ -19,6 +19,7 @@ from layer_checks.kit.arguments import (
     SYNONYMS,
     CannotTakeError,
     arranged,
+    configuration_of,
     signature_of,
     vocabulary_of,
 )
@@ -466,8 +467,8 @@ def _with_all_names(
     config = given.get("config")
     if not is_dataclass(config):
         return given, None
-    classes = [each.annotation for each in theirs.parameters.values()]
-    known = next((each for each in classes if is_dataclass(each)), None)
+    classes = map(configuration_of, theirs.parameters.values())
+    known = next((each for each in classes if each is not None), None)
     config, read = known_by_all_names(config, known)
     return given | {"config": config}, read
 

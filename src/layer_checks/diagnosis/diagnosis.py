@@ -25,11 +25,13 @@ from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_a
 from layer_checks.diagnosis.loaded import Loaded
 from layer_checks.diagnosis.mistake_matching import Mistakes, resembles
 from layer_checks.diagnosis.naming import Naming
-from layer_checks.diagnosis.parts import first_difference
+from layer_checks.diagnosis.part_naming import mistake_in
+from layer_checks.diagnosis.parts import Difference, first_difference
 from layer_checks.diagnosis.preparation import is_lazy
 from layer_checks.diagnosis.recording import Record
 from layer_checks.diagnosis.running import Result, failure, run
 from layer_checks.diagnosis.sandbox import OutOfTime
+from layer_checks.diagnosis.shared_defaults import SharedDefaults
 from layer_checks.evidence.comparison import compared_in_single
 from layer_checks.evidence.evidence import error_line
 from layer_checks.evidence.randomness import repeatable
@@ -215,8 +217,10 @@ class _Diagnosis:
         self.trials = _trials(layer)
         self.trial = self.trials[0]
         self.judged, self.suggested = True, ""
+        self.likeliest: Match | None = None
         self.exchanged: tuple[str, ...] = ()  # what holds only in each other's place
         self.form = _Form(candidate)
+        self.defaults = SharedDefaults(candidate)
 
     def run(self) -> None:
         """Runs the candidate as it is, and adapted where that brings more of the law to hold."""
@@ -240,8 +244,21 @@ class _Diagnosis:
             found.judged, found.names_line = False, self.suggested
             found.results = as_unjudged(found.results)
             found.mistakes = Mistakes()
-            return
-        self._exemplify()
+            found.part = found.part or self._by_the_likeliest()
+        found.results = (*self._of_defaults(), *found.results)
+        if found.judged:
+            self._exemplify()
+
+    def _of_defaults(self) -> tuple[Result, ...]:
+        """What is said of defaults that a call changes, whatever its weights are."""
+        self.defaults.restore()
+        if not self.defaults.changed:
+            return ()
+        law = "A call leaves the defaults of arguments as they were."
+        text = ", ".join(self.defaults.changed)
+        return (
+            Result("defaults", law, False, f"all calls share what each of them changes: {text}"),
+        )
 
     def _diagnose(self) -> None:
         plain = _Form(self.candidate)
@@ -294,11 +311,10 @@ class _Diagnosis:
         results = list(
             of_report(self.layer, self.candidate, self.found.results, self.seed, self.names)
         )
-        first = next(
-            (each for each in results if each.word == "failed" and each.kind == "law"), None
-        )
         own = {each.name: each for each in self.checks}
-        if first is not None and first.name in own and self.layer.is_class:
+        laws = (each for each in results if each.word == "failed" and each.kind == "law")
+        first = next((each for each in laws if each.name in own), None)
+        if first is not None and self.layer.is_class:
             try:
                 lines = self._shown(own[first.name])
             except (OutOfTime, KeyboardInterrupt):
@@ -310,9 +326,45 @@ class _Diagnosis:
 
     def _shown(self, one: Check) -> str:
         """Lines that show the values of a check that fails; notes on the way which part differs."""
-        if has_adapter(self.candidate):  # without which such lines are wrong
+        record = self._seen(one, self.form)
+        if record is None:
             return ""
-        form, inner = self.form, Record(self.candidate)
+        inner, outer, first = record
+        self.found.part = first.text + self._said_of(first)
+        adapted = self.form.candidate
+        if isinstance(adapted, Adapted) and (adapted.how["called"] or adapted.mask):
+            return ""
+        inner.ours = outer.built
+        return of_values(self.layer, inner, self.form.match, self.seed)
+
+    def _by_the_likeliest(self) -> str:
+        """Which part differs first if the weights are what the likeliest match says; else empty."""
+        match = self.likeliest
+        if match is None or not self.layer.is_class:
+            return ""
+        try:
+            record = self._seen(self.trial, replace(self.form, match=match))
+            if record is None or record[2].ours is None or not record[2].after:
+                return ""
+            return f"with the names= below, {record[2].text}{self._said_of(record[2])}"
+        except (OutOfTime, KeyboardInterrupt):
+            raise
+        except BaseException:  # a reader's layer can raise anything
+            return ""
+
+    def _said_of(self, first: Difference) -> str:
+        """Which known mistake of the part that differs first gives its values, if one does."""
+        tensors = isinstance(first.x, Tensor) and isinstance(first.output, Tensor)
+        if first.ours is None or first.whole is None or not tensors:
+            return ""
+        mistake = mistake_in(first.ours, first.whole, first.x, first.output)
+        return f"; {mistake.rstrip('.')}" if mistake else ""
+
+    def _seen(self, one: Check, form: _Form) -> tuple[Record, Record, Difference] | None:
+        """What a check built and called, by its names and by the book's, and what differs first."""
+        if has_adapter(self.candidate):  # without which such lines are wrong
+            return None
+        inner = Record(self.candidate)
         outer = inner
         if isinstance(form.candidate, Adapted):
             adapted = copy.copy(form.candidate)
@@ -320,13 +372,9 @@ class _Diagnosis:
             outer = Record(adapted)
         self._result(one, replace(form, candidate=outer))
         if inner.layer is None or outer.built is None or outer.given is None:
-            return ""
-        match = form.match
-        self.found.part = first_difference(self.layer, inner.layer, match, outer.built, outer.given)
-        if isinstance(form.candidate, Adapted) and (adapted.how["called"] or adapted.mask):
-            return ""
-        inner.ours = outer.built
-        return of_values(self.layer, inner, match, self.seed)
+            return None
+        first = first_difference(self.layer, inner.layer, form.match, outer.built, outer.given)
+        return inner, outer, first
 
     def _cannot_be_called(self) -> bool:
         """Whether each law ends with one error, which says that the call lacks an argument."""
@@ -356,6 +404,7 @@ class _Diagnosis:
     def _problem(self, form: _Form) -> Result | None:
         """Why the example does not run, None if it does."""
         signature, law = self.layer.signature, f"It is called as {self.layer.signature}."
+        self.defaults.restore()
         try:
             with repeatable(self.seed), matched_by(form.match):
                 given = self.layer.example(form.candidate)
@@ -397,6 +446,7 @@ class _Diagnosis:
 
     def _result(self, one: Check, form: _Form, seed: int | None = None) -> Result:
         self.found.running = one
+        self.defaults.restore()
         with matched_by(form.match):
             seed = self.seed if seed is None else seed
             if not form.in_single:
@@ -461,6 +511,9 @@ class _Diagnosis:
             for name in form.match.contrary if form.match else ():
                 text = f"its {name} is read in another order than that of its name"
                 adapted.remarks[text] = None
+            for name in form.match.twice if form.match else ():
+                (part,) = form.match.sources[name].parts
+                adapted.others[f"its {name} is no {part}: it is given the same values"] = None
         return self._masked(adapted, form)
 
     def _can_be_called(self, adapted: Adapted) -> bool:
@@ -484,7 +537,7 @@ class _Diagnosis:
         heads = heads_of(loaded.layer)
         ways = matches(parameters, weights, self.names, layer=self.layer, heads=heads)
         for match in ways:
-            if not all(name.endswith("bias") for name in match.absent):
+            if not all(map(self.layer.layout.may_lack, match.absent)):
                 continue
             if match.doubted and (loaded.named or self.names):
                 break
@@ -506,7 +559,7 @@ class _Diagnosis:
 
     def _leave_open(self, match: Match | None, loaded: Loaded) -> None:
         """The weights are not known to be the same: the reader is to say which they are."""
-        self.judged = False
+        self.judged, self.likeliest = False, match
         parameters = weights_of(loaded.layer)
         self.suggested = names_line(self.layer, self.candidate, match, parameters, loaded.weights)
 
@@ -518,7 +571,8 @@ class _Diagnosis:
         if wrong := sorted(set(self.names) - known):
             raise ValueError(f"names= has {wrong}; the weights of the book: {sorted(weights)}")
         theirs = set(named_by_hand(self.names, parts).values())
-        of_lists = {name for each in gatherings(parameters) for name in each.lists}
+        ways = (*gatherings(parameters), *gatherings(parameters, of_model=True))
+        of_lists = {name for each in ways for name in each.lists}
         if wrong := sorted(theirs - set(parameters) - of_lists):
             raise ValueError(f"names= has {wrong}; the layer's parameters: {sorted(parameters)}")
 

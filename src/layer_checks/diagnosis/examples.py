@@ -126,7 +126,7 @@ def with_weights_of(
     own = weights_of(theirs)
     wanted = weights_of(right)
     if match is not None:
-        found = match.as_ours(theirs, wanted, own)
+        found = match.as_ours(theirs, wanted, own, summed=False)
     else:
         found = {known: own[name] for name, known in counterparts(theirs, wanted).items()}
     parameters = dict(right.named_parameters())

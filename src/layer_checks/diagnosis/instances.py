@@ -56,7 +56,7 @@ def rebuilt(layer: Layer, instance: nn.Module) -> Candidate:
 def own_layer(layer: Layer, instance: nn.Module) -> Layer | None:
     """Checks of an instance at its own sizes, None where these cannot be told."""
     right = layer.right
-    sizes = _sizes(layer, instance)
+    sizes = sizes_of(layer, instance)
     called = signature_of(right.forward)
     if layer.leading is None or sizes is None or called is None or not instance.state_dict():
         return None
@@ -95,7 +95,7 @@ def own_layer(layer: Layer, instance: nn.Module) -> Layer | None:
     return own
 
 
-def _sizes(layer: Layer, instance: nn.Module) -> dict[str, Any] | None:
+def sizes_of(layer: Layer, instance: nn.Module) -> dict[str, Any] | None:
     """The arguments with which the book's layer has the sizes of an instance."""
     signature, vocabulary = signature_of(layer.right), vocabulary_of(layer)
     read_off = {"d_model": width_of, "d_ff": _inner_width} | dict(layer.sizes)

@@ -18,7 +18,7 @@ from layer_checks.kit.candidates import matched_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
 from layer_checks.kit.inputs import number_of_inputs, takes_masks
 from layer_checks.kit.matching import Match
-from layer_checks.kit.oracles import absent_weights, lacking, noticing_own_eps
+from layer_checks.kit.oracles import absent_now, lacking, noticing_own_eps
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ _AskedAs = tuple[int, bool, frozenset[str]]
 
 
 def _asked_as() -> _AskedAs:
-    return number_of_inputs(), takes_masks(), absent_weights()
+    return number_of_inputs(), takes_masks(), absent_now()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +14,12 @@ from layer_checks.diagnosis.recording import Call
 from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.arguments import signature_of
-from layer_checks.kit.candidates import counterparts, weights_of
+from layer_checks.kit.candidates import counterparts, randn64, weights_of, width_of
 from layer_checks.kit.definitions import Layer
 from layer_checks.kit.matching import Match, whole
+from layer_checks.kit.model_configs import EPS, READ
+from layer_checks.kit.oracles import own_eps, set_eps
+from layer_checks.kit.rotations import each_rotation
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,31 @@ class _Seen:
     output: Any
 
 
+@dataclass(frozen=True)
+class Difference:
+    """What differs first.
+
+    Attributes:
+        text: In a sentence; empty for a layer that has no parts.
+        ours: The smallest part whose output differs though its input does not; None if none does.
+        whole: What it is a part of.
+        x: Its input.
+        output: The candidate's.
+        after: How many parts answered as they should before.
+    """
+
+    text: str = ""
+    ours: nn.Module | None = None
+    whole: nn.Module | None = None
+    x: Any = None
+    output: Any = None
+    after: int = 0
+
+
 def first_difference(
     layer: Layer, theirs: nn.Module, match: Match | None, built_with: Call, called_with: Call
-) -> str:
-    """What differs first, in a sentence; empty for a layer that has no parts, or where none does.
+) -> Difference:
+    """What differs first.
 
     Args:
         layer: What the candidate is to be.
@@ -42,19 +66,41 @@ def first_difference(
     """
     right = with_weights_of(layer, theirs, match, built_with)
     if right is None:
-        return ""
+        return Difference()
     places = _places(theirs, right, match)
     if len([name for name in places if "." not in name]) < 2 and len(places) < 4:
-        return ""
-    ours_seen = _seen(right, {name: name for name in places}, called_with)
-    compared = _Compared(right, places, ours_seen, _seen(theirs, places, called_with))
-    if first := compared.first_in(""):
-        return first
+        return Difference()
+    _with_its_eps(right, theirs, places)
+    seen = _seen(theirs, places, called_with)
+    compared, first = _as_far_as_alike(right, places, seen, called_with)
+    if first:
+        if not (name := compared.differs):
+            return Difference(first, after=len(compared.said))
+        x = next(iter(_tensors(compared.ours[name])), None)
+        output = _tensor(compared.theirs[name].output)
+        ours = right.get_submodule(name)
+        return Difference(first, ours, right, x, output, len(compared.said))
     rest = [name for name in _with_weights(right) if not compared.covers(name)]
     if not rest:
-        return "each part gives what it should; what is done with their outputs differs"
+        return Difference("each part gives what it should; what is done with their outputs differs")
     told = ", ".join(compared.said)
-    return f"called and answering as they should: {told}; not compared: {', '.join(rest)}"
+    return Difference(
+        f"called and answering as they should: {told}; not compared: {', '.join(rest)}"
+    )
+
+
+def _as_far_as_alike(
+    right: nn.Module, places: Mapping[str, str], theirs: Mapping[str, "_Seen"], call: Call
+) -> tuple["_Compared", str]:
+    """The comparison, and what differs first, by the rotation with which more parts agree."""
+    found: list[tuple[_Compared, str]] = []
+    for _ in each_rotation(right):
+        ours = _seen(right, {name: name for name in places}, call)
+        compared = _Compared(right, places, ours, theirs)
+        found.append((compared, compared.first_in("")))
+        if not found[-1][1]:
+            break
+    return max(found, key=lambda each: (not each[1], len(each[0].said)))
 
 
 @dataclass
@@ -67,6 +113,7 @@ class _Compared:
         ours: The first call of each part of ours, in the order in which they end.
         theirs: That of each part of theirs.
         said: The parts that were compared, and agree.
+        differs: The smallest part whose output differs though its input does not.
     """
 
     right: nn.Module
@@ -74,6 +121,7 @@ class _Compared:
     ours: Mapping[str, _Seen]
     theirs: Mapping[str, _Seen]
     said: list[str] = field(default_factory=list)
+    differs: str = ""
 
     def first_in(self, place: str) -> str:
         """The first difference among the parts inside a part; empty if there is none."""
@@ -115,6 +163,8 @@ class _Compared:
         inside = self.first_in(name) if alike else ""
         if "; inside it, " in inside:  # which says it of a smaller part
             return inside
+        if alike and not self.differs:
+            self.differs = name
         inside = f"; inside it, {inside.removeprefix(f'{name}.')}" if inside else ""
         given = "its input is the same" if alike else "its inputs have another form"
         return f"{said} is the first part whose output differs; {given}{inside}"
@@ -142,6 +192,19 @@ def _places(theirs: nn.Module, right: nn.Module, match: Match | None) -> dict[st
         if path and not set(inside) - set(names):
             found[name] = path
     return found
+
+
+def _with_its_eps(right: nn.Module, theirs: nn.Module, places: Mapping[str, str]) -> None:
+    """Gives our norms the eps of theirs, where these do not take it from a configuration."""
+    read = vars(theirs).get(READ)
+    if read is None or read & EPS:
+        return
+    for name, place in places.items():
+        ours, its = right.get_submodule(name), theirs.get_submodule(place)
+        if hasattr(ours, "eps"):
+            x = 1e-3 * randn64(4, 2, width_of(ours))
+            with torch.no_grad(), suppress(Exception):  # a reader's norm can raise anything
+                set_eps(ours, own_eps(its, ours, x))
 
 
 def _common(paths: Sequence[Sequence[str]]) -> list[str]:

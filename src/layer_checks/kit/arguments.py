@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, TypeAlias
 
 from layer_checks.kit.definitions import Layer
@@ -205,6 +205,14 @@ def taken_by(candidate: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return {name: each for name, each in parameters.items() if name != "self"}
 
 
+def configuration_of(parameter: inspect.Parameter) -> type | None:
+    """The class of configurations, a dataclass, that an argument is or has for its default."""
+    for each in (parameter.annotation, type(parameter.default)):
+        if inspect.isclass(each) and is_dataclass(each):
+            return each
+    return None
+
+
 def arranged(
     ours: Mapping[str, Any],
     theirs: inspect.Signature,
@@ -241,6 +249,10 @@ def arranged(
         result.to_read = dict(ours)
         result.kwargs = {name: _WANTED[name] for name in told}
         return _with_config({**(defaults or {}), **ours}, vocabulary, configs[0], result, usual)
+    if "config" in ours and "config" not in by_name.values() and not calls:
+        by_name |= dict.fromkeys(
+            [each.name for each in named if configuration_of(each)][:1], "config"
+        )
     widths = [each for each, known in by_name.items() if known == "d_model"]
     if widths and not calls:
         by_name |= {each: "d_model" for each in required if each in _OUT and each not in by_name}

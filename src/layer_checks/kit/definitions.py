@@ -96,10 +96,19 @@ class Layout:
             part of a dotted name.
         packed: The names of modules that hold several projections of one size side by side along
             the outputs, and for each of them what these projections are called, in their order.
+        optional: Weights that another one stands for where they are not held: a head that is the
+            token embedding.
+        shared: Weights that others may hold twice: a token embedding, and a head.
     """
 
     in_out: frozenset[str] = frozenset()
     packed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
+
+    def may_lack(self, name: str) -> bool:
+        """Whether a layer without this weight is one all the same."""
+        return name.endswith("bias") or name in self.optional
 
     def is_in_out(self, name: str, weight: Tensor) -> bool:
         """Whether a weight of that name is a matrix that is held as (in, out)."""

@@ -104,7 +104,8 @@ def matches(
         likely_ones = ((False, (False, True)),)
         all_of_them = (*likely_ones, (False, (None,)), (True, (False, True)))
         of_model = any(_block(name) for name in weights)
-        ways, most = gatherings(parameters), _OF_MODEL if of_model else _MOST
+        ways = gatherings(parameters, of_model=of_model)
+        most = _OF_MODEL if of_model else _MOST
         for doubts, squares in likely_ones if of_model else all_of_them:
             for square in squares:
                 for gathering in ways:
@@ -141,7 +142,7 @@ def _ways(
         for sources in search.assigned(their_units, our_units):
             for fixed in by_hand or [{}]:
                 how = "names=" if fixed else "by order"
-                match = _complete(fixed | sources, theirs, parts, how)
+                match = _complete(fixed | sources, theirs, parts, how, layout.shared)
                 yield replace(
                     match,
                     held_in_out=held_in_out,
@@ -188,11 +189,19 @@ def _complete(
     parameters: Mapping[str, Tensor],
     parts: Mapping[str, Tensor],
     how: str,
+    shared: Collection[str],
 ) -> Match:
     used = {part for source in sources.values() for part in source.parts}
-    left = tuple(name for name in parameters if name not in sources)
+    left = [name for name in parameters if name not in sources]
+    twice = {
+        name: Source((part,))
+        for part in shared
+        for name in left
+        if _block(name) is None and parameters[name].shape == parts[part].shape
+    }
+    left = [name for name in left if name not in twice]
     absent = frozenset(whole(set(parts) - used) - whole(used))
-    return Match(dict(sources), absent, left, how)
+    return Match(dict(sources) | twice, absent, tuple(left), how)
 
 
 def _units(tensors: Mapping[str, Tensor], flat: Collection[str] = ()) -> list[_Unit]:
@@ -271,22 +280,35 @@ class _Search:
         yield from ways
 
     def assigned(
-        self, theirs: Sequence[_Unit], ours: Sequence[_Unit]
+        self,
+        theirs: Sequence[_Unit],
+        ours: Sequence[_Unit],
+        chosen: Mapping[str, frozenset[tuple[str, Source]]] | None = None,
     ) -> Iterator[dict[str, Source]]:
-        """Every way to give each of their units one of ours, or several packed."""
+        """Every way to give each of their units one of ours, or several packed.
+
+        Args:
+            theirs: The units that are not settled yet.
+            ours: Those that are free.
+            chosen: What those of a block hold: in the other blocks they hold the same.
+        """
         if not theirs:
             yield {}
             return
         first, *rest = theirs
-        found_one = False
-        for several in self._units_for(first, ours):
-            remaining = [unit for unit in ours if unit not in several]
-            for sources in self._sources(first, several):
-                found_one = True
-                for others in self.assigned(rest, remaining):
-                    yield sources | others
-        if not found_one:  # it takes nothing, and the report says so
-            yield from self.assigned(rest, ours)
+        ways = [
+            (sources, [unit for unit in ours if unit not in several])
+            for several in self._units_for(first, ours)
+            for sources in self._sources(first, several)
+        ]
+        chosen, name = chosen or {}, _of_any_block(first.name)
+        as_before = [way for way in ways if _of_any_blocks(way[0]) == chosen.get(name)]
+        for sources, remaining in as_before or ways:
+            also = {name: _of_any_blocks(sources)} if name != first.name else {}
+            for others in self.assigned(rest, remaining, {**chosen, **also}):
+                yield sources | others
+        if not ways:  # it takes nothing, and the report says so
+            yield from self.assigned(rest, ours, chosen)
 
     def contrary_to_names(self, sources: Mapping[str, Source]) -> tuple[str, ...]:
         """Those that hold packed ones in another order than that of their name."""
@@ -393,6 +415,8 @@ class _Search:
                 size = sum(self.parts[each].numel() for each in biases)
                 if self.parameters[unit.vectors[0]].numel() == size:
                     found[unit.vectors[0]] = self._vector(unit.vectors[0], biases, source.turns)
+                elif _block(unit.name) is not None:  # of a model, which holds each bias
+                    continue
             yield found
 
     def _vector(self, name: str, parts: tuple[str, ...], turns: Turns = "") -> Source:
@@ -499,6 +523,19 @@ def _of_one_input(
 def _block(name: str) -> str | None:
     """The number of the block that a name speaks of, where the names of models have one."""
     return next((part for part in name.split(".") if part.isdecimal()), None)
+
+
+def _of_any_block(name: str) -> str:
+    """A name without the number of the block that it speaks of."""
+    return ".".join("*" if part.isdecimal() else part for part in name.split("."))
+
+
+def _of_any_blocks(sources: Mapping[str, Source]) -> frozenset[tuple[str, Source]]:
+    """Sources without the numbers of blocks."""
+    return frozenset(
+        (_of_any_block(name), replace(each, parts=tuple(map(_of_any_block, each.parts))))
+        for name, each in sources.items()
+    )
 
 
 def _size(unit: _Unit, parts: Mapping[str, Tensor]) -> int:

@@ -72,8 +72,14 @@ class Match:
 
     @property
     def complete(self) -> bool:
-        """Whether each parameter holds something, and each weight but biases is held."""
-        return not self.left and all(name.endswith("bias") for name in self.absent)
+        """Whether each parameter holds something, and each weight that must be is held."""
+        return not self.left and all(map(self.layout.may_lack, self.absent))
+
+    @property
+    def twice(self) -> tuple[str, ...]:
+        """Parameters that hold what another one holds as well."""
+        first = {source.parts: name for name, source in reversed(self.sources.items())}
+        return tuple(name for name, each in self.sources.items() if first[each.parts] != name)
 
     def weights_for(self, layer: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What each parameter is to hold; those whose weights are not there are left out."""
@@ -109,9 +115,21 @@ class Match:
         return found
 
     def as_ours(
-        self, layer: nn.Module, weights: Mapping[str, Tensor], tensors: Mapping[str, Tensor]
+        self,
+        layer: nn.Module,
+        weights: Mapping[str, Tensor],
+        tensors: Mapping[str, Tensor],
+        *,
+        summed: bool = True,
     ) -> dict[str, Tensor]:
-        """Gradients of the layer's parameters, as the book names and shapes these weights."""
+        """Gradients of the layer's parameters, as the book names and shapes these weights.
+
+        Args:
+            layer: The reader's.
+            weights: The book's.
+            tensors: By the names of the reader's parameters.
+            summed: Whether what is held twice is the sum of both, as gradients are; else the first.
+        """
         sizes = {name: len(part) for name, part in cut(weights, self.layout).items()}
         parts: dict[str, Tensor] = {}
         sources = self._sources_in(dict(layer.named_parameters()))
@@ -121,7 +139,9 @@ class Match:
             if name in gathered and all(part in sizes for part in source.parts):
                 its_sizes = [sizes[part] for part in source.parts]
                 unpacked = _unpacked(source, gathered[name], its_sizes, heads_of(layer))
-                parts |= dict(zip(source.parts, unpacked, strict=True))
+                for part, tensor in zip(source.parts, unpacked, strict=True):
+                    both = parts[part] + tensor if summed and part in parts else tensor
+                    parts[part] = parts.get(part, both) if not summed else both
         return _joined(parts, self.layout)
 
     def __str__(self) -> str:

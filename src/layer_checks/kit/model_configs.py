@@ -1,6 +1,7 @@
 """Configurations of whole models, under every name that others have for their sizes."""
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from layer_checks.kit.matching import HEADS
@@ -30,6 +31,7 @@ _OF_MODELS: Mapping[frozenset[str], frozenset[str]] = {
             "n_kv_heads num_kv_heads n_kv_groups num_kv_groups n_query_groups kv_heads n_kv_head",
         ),
         ("head_dim", "d_k head_size d_head dim_head"),
+        ("sliding_window", "window window_size attention_window local_window"),
         (
             "max_position_embeddings n_positions",
             "max_seq_len block_size context_length n_ctx max_len max_length max_seq seq_len "
@@ -44,6 +46,11 @@ _OF_MODELS: Mapping[frozenset[str], frozenset[str]] = {
         ("dropout", "drop_rate dropout_rate drop p_drop resid_pdrop embd_pdrop attn_pdrop pdrop"),
     )
 }
+# What the book's configurations call the eps of norms.
+EPS = frozenset({"rms_norm_eps", "layer_norm_epsilon"})
+# Sizes that each model has.
+_NEEDED = frozenset({"vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer"})
+_NEEDED |= {"num_attention_heads", "n_head", "intermediate_size"}
 # What configurations of whole models must tell, and what does not matter here.
 _OF_MODELS_WANTED: Mapping[str, object] = {
     "dtype": None,
@@ -69,6 +76,7 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
         The configuration, and the names of its options that were read, which fills later.
     """
     read: set[str] = set()
+    left_over = _left_over(config, theirs)
 
     def noted(self: Any, name: str) -> Any:
         read.add(name)
@@ -78,7 +86,7 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
         sizes = _sizes_of_model(self)
         for ours, others in _OF_MODELS.items():
             known = ours & sizes.keys()
-            if known and name in others:
+            if known and (name in others or (name, ours) == left_over):
                 read.update(known)
                 return sizes[next(iter(known))]
         found = getattr(theirs, name, _OF_MODELS_WANTED.get(name, sizes.get(name, missing)))
@@ -113,6 +121,22 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
     vars(found).update(vars(config) | _told(config))
     read.clear()
     return found, read
+
+
+def _left_over(config: Any, theirs: Any) -> tuple[str, frozenset[str]] | None:
+    """The one size of theirs of no known name, and the one of ours that none of theirs is.
+
+    None where there are several, or none.
+    """
+    if not is_dataclass(theirs):
+        return None
+    names = {each.name: each for each in fields(theirs)}
+    known = frozenset().union(*_OF_MODELS, *_OF_MODELS.values(), _OF_MODELS_WANTED)
+    strange = [name for name, each in names.items() if each.type in (int, "int")]
+    strange = [name for name in strange if name not in known]
+    needed = [ours for ours in _OF_MODELS if ours & _NEEDED & vars(config).keys()]
+    unnamed = [ours for ours in needed if not (ours | _OF_MODELS[ours]) & names.keys()]
+    return (strange[0], unnamed[0]) if len(strange) == len(unnamed) == 1 else None
 
 
 def _told(config: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from layer_checks.kit.candidates import (
     weights_of,
 )
 from layer_checks.kit.definitions import Candidate
-from layer_checks.kit.model_configs import READ
+from layer_checks.kit.model_configs import EPS, READ
 from layer_checks.kit.weight_maps import to_ours, to_theirs
 
 _found_eps: ContextVar[list[float] | None] = ContextVar("found_eps", default=None)
@@ -75,7 +75,7 @@ def with_weights_of(
     Where a candidate has no such bias, the oracle's becomes 0; where it takes no eps, the
     oracle's becomes the candidate's.
     """
-    if absent := _absent_now():
+    if absent := absent_now():
         _without(oracle, absent)
     try:
         return load(built(candidate, *args, **options).double(), named_as_ours(oracle))
@@ -86,7 +86,7 @@ def with_weights_of(
     layer = load(built(candidate, *args, **options).double(), named_as_ours(oracle))
     with seeded(0):
         x = 1e-3 * randn64(4, 2, args[0])
-    eps = _own_eps(layer, oracle, x)
+    eps = own_eps(layer, oracle, x)
     set_eps(oracle, eps)
     if (found := _found_eps.get()) is not None:
         found.append(eps)
@@ -109,8 +109,8 @@ def held_to_what_it_reads(ours: nn.Module, theirs: nn.Module, ids: Tensor) -> No
         ids: Tokens that tell them apart.
     """
     read = vars(ours).get(READ)
-    if read is not None and not read & {"rms_norm_eps", "layer_norm_epsilon"}:
-        set_eps(theirs, _own_eps(deep_copy(ours).eval(), theirs, ids))
+    if read is not None and not read & EPS:
+        set_eps(theirs, own_eps(deep_copy(ours).eval(), theirs, ids))
 
 
 def require_read(ours: nn.Module, option: str) -> None:
@@ -127,7 +127,7 @@ def require_read(ours: nn.Module, option: str) -> None:
 def drawn_anew(oracle: nn.Module) -> nn.Module:
     """Draws an oracle's weights again, but for those that a candidate does not have: they are 0."""
     randomized(oracle)
-    if absent := _absent_now():
+    if absent := absent_now():
         _without(oracle, absent)
     return oracle
 
@@ -146,12 +146,8 @@ def lacking(absent: frozenset[str]) -> Iterator[None]:
         _absent.reset(token)
 
 
-def absent_weights() -> frozenset[str]:
-    """The weights that count as zeros, as :func:`lacking` says."""
-    return _absent.get()
-
-
-def _absent_now() -> frozenset[str]:
+def absent_now() -> frozenset[str]:
+    """The weights that a candidate does not have, or that :func:`lacking` says."""
     match = current_match()
     return _absent.get() if match is None else match.absent
 
@@ -167,7 +163,7 @@ def noticing_own_eps() -> Iterator[list[float]]:
         _found_eps.reset(token)
 
 
-def _own_eps(layer: nn.Module, oracle: nn.Module, x: Tensor) -> float:
+def own_eps(layer: nn.Module, oracle: nn.Module, x: Tensor) -> float:
     """Which of the usual eps the norms of a layer have, by what it makes of small numbers."""
     try:
         deep_copy(oracle)(x)

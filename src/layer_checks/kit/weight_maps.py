@@ -108,10 +108,15 @@ class Gathering:
         return [each.view(like.shape) for each, like in values]
 
 
-def gatherings(parameters: Weights) -> list[Gathering]:
-    """The ways to see a layer's parameters: each by itself, and, where there are lists, those."""
+def gatherings(parameters: Weights, *, of_model: bool = False) -> list[Gathering]:
+    """The ways to see a layer's parameters: each by itself, and, where there are lists, those.
+
+    Args:
+        parameters: By name.
+        of_model: Whether the first number of a name is that of a block, and no place in a list.
+    """
     found = [Gathering(frozenset(), _left_out(Gathering().stacked(parameters)))]
-    lists = _lists(parameters)
+    lists = _lists(parameters, of_model)
     if lists:
         stacked = Gathering(lists).stacked(parameters)
         found.append(Gathering(lists, _left_out(stacked)))
@@ -142,20 +147,21 @@ def _pattern(name: str) -> str:
     return re.escape(name).replace(r"\*", r"(\d+)")
 
 
-def _lists(parameters: Weights) -> frozenset[str]:
+def _lists(parameters: Weights, of_model: bool) -> frozenset[str]:
     """Names that differ in one number, which counts from 0, and whose shapes are the same."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for name in parameters:
-        for number in re.finditer(r"(?<![^._])\d+(?![^._])|\d+(?=[._]|$)", name):
+        numbers = list(re.finditer(r"(?<![^._])\d+(?![^._])|\d+(?=[._]|$)", name))
+        for number in numbers[1:] if of_model else numbers:
             template = f"{name[: number.start()]}*{name[number.end() :]}"
             groups.setdefault(template, []).append((int(number[0]), name))
     found: dict[str, list[str]] = {}
     taken: set[str] = set()
     for template, members in groups.items():
-        numbers = sorted(number for number, _ in members)
+        places = sorted(number for number, _ in members)
         shapes = {tuple(parameters[name].shape) for _, name in members}
         free = not taken & {name for _, name in members}
-        if len(numbers) > 1 and numbers == list(range(len(numbers))) and len(shapes) == 1 and free:
+        if len(places) > 1 and places == list(range(len(places))) and len(shapes) == 1 and free:
             found[template] = [name for _, name in members]
             taken |= set(found[template])
     return frozenset(found)

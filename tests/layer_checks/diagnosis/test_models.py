@@ -84,10 +84,10 @@ class Gated(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, args: ModelArgs, attention: type[Attention]) -> None:
+    def __init__(self, args: ModelArgs, attention: type[Attention], inner: str) -> None:
         super().__init__()
         self.attention = attention(args)
-        self.feed_forward = Gated(args.dim, args.hidden_dim)
+        self.feed_forward = Gated(args.dim, getattr(args, inner))
         self.attention_norm = Norm(args.dim, args.norm_eps)
         self.ffn_norm = Norm(args.dim, args.norm_eps)
 
@@ -97,13 +97,14 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    attention = Attention
+    attention, inner = Attention, "hidden_dim"
     angles: Tensor
 
     def __init__(self, args: ModelArgs) -> None:
         super().__init__()
         self.tok_embeddings = nn.Embedding(args.vocab_size, args.dim)
-        self.layers = nn.ModuleList(Block(args, self.attention) for _ in range(args.n_layers))
+        blocks = [Block(args, self.attention, self.inner) for _ in range(args.n_layers)]
+        self.layers = nn.ModuleList(blocks)
         self.norm = Norm(args.dim, args.norm_eps)
         self.output = nn.Linear(args.dim, args.vocab_size, bias=False)
         size = args.dim // args.n_heads
@@ -138,8 +139,44 @@ def test_a_bug_inside_one_is_found_in_its_part() -> None:
     assert report.part == (
         "model.layers.0.self_attn (your layers.0.attention) is the first part whose output "
         "differs; its input is the same; inside it, o_proj (your layers.0.attention.wo) is the "
-        "first part that is called otherwise: its input is another one"
+        "first part that is called otherwise: its input is another one; GroupedQueryAttention "
+        "behaves like: tiled - let neighboring heads of queries share a head of keys: repeat "
+        "each, do not tile them all"
     )
+
+
+@dataclass
+class Sizes:
+    """Has a name for the inner width that nobody else has."""
+
+    dim: int = 32
+    n_layers: int = 2
+    n_heads: int = 4
+    n_kv_heads: int = 2
+    vocab_size: int = 11
+    breadth: int = 48
+    norm_eps: float = 1e-5
+    max_seq_len: int = 64
+    rope_theta: float = 10000.0
+
+
+SIZES = Sizes()
+
+
+class Tied(Transformer):
+    inner = "breadth"
+
+    def __init__(self, settings: Any = SIZES) -> None:
+        super().__init__(settings)
+        self.output.weight = self.tok_embeddings.weight
+
+
+def test_a_model_that_is_always_tied_is_asked_as_one() -> None:
+    report = check("Llama", Tied)
+    assert report.judged
+    assert [each.name for each in report.law if each.word == "failed"] == []
+    held = {each.name for each in report.law if each.word == "held"}
+    assert {"values", "gradients", "tied head"} <= held
 
 
 class Heads(nn.Module):
@@ -150,20 +187,30 @@ class Heads(nn.Module):
         self.proj = nn.Linear(cfg["emb_dim"], cfg["emb_dim"])
         self.drop = nn.Dropout(cfg["drop_rate"])
 
+    def divisor(self, width: int) -> float:
+        return math.sqrt(width / self.heads)
+
     def forward(self, x: Tensor) -> Tensor:
         b, t, c = x.shape
         q, k, v = self.qkv(x).view(b, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-        scores = q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5
+        scores = q @ k.transpose(-2, -1) / self.divisor(c)
         later = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1)
         weights = scores.masked_fill(later, -torch.inf).softmax(-1)
         return self.proj((self.drop(weights) @ v).transpose(1, 2).reshape(b, t, c))
 
 
+class Undivided(Heads):
+    def divisor(self, width: int) -> float:
+        return 1.0
+
+
 class Layer(nn.Module):
+    heads = Heads
+
     def __init__(self, cfg: dict[str, Any]) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(cfg["emb_dim"])
-        self.att = Heads(cfg)
+        self.att = self.heads(cfg)
         self.norm2 = nn.LayerNorm(cfg["emb_dim"])
         self.ff = nn.Sequential(
             nn.Linear(cfg["emb_dim"], 4 * cfg["emb_dim"]),
@@ -177,15 +224,21 @@ class Layer(nn.Module):
         return x + self.drop(self.ff(self.norm2(x)))
 
 
+class UndividedLayer(Layer):
+    heads = Undivided
+
+
 class GPTModel(nn.Module):
     """With a config that is a dictionary, and an eps that is nobody's option."""
+
+    layer = Layer
 
     def __init__(self, cfg: dict[str, Any]) -> None:
         super().__init__()
         self.tok_emb = nn.Embedding(cfg["vocab_size"], cfg["emb_dim"])
         self.pos_emb = nn.Embedding(cfg["context_length"], cfg["emb_dim"])
         self.drop_emb = nn.Dropout(cfg["drop_rate"])
-        self.trf_blocks = nn.Sequential(*[Layer(cfg) for _ in range(cfg["n_layers"])])
+        self.trf_blocks = nn.Sequential(*[self.layer(cfg) for _ in range(cfg["n_layers"])])
         self.final_norm = nn.LayerNorm(cfg["emb_dim"])
         self.out_head = nn.Linear(cfg["emb_dim"], cfg["vocab_size"], bias=False)
         self.out_head.weight = self.tok_emb.weight
@@ -201,6 +254,49 @@ def test_a_gpt2_with_a_dictionary_of_sizes_holds() -> None:
     assert report.judged
     assert [each.name for each in report.law if each.word == "failed"] == []
     assert "values" in {each.name for each in report.law if each.word == "held"}
+
+
+class OwnHead(GPTModel):
+    def __init__(self, cfg: dict[str, Any]) -> None:
+        super().__init__(cfg)
+        self.out_head.weight = nn.Parameter(torch.randn_like(self.tok_emb.weight))
+
+
+class WithUndivided(GPTModel):
+    layer = UndividedLayer
+
+
+def test_a_bug_in_packed_projections_of_no_known_order_is_found_in_its_part() -> None:
+    report = check("GPT2", WithUndivided)
+    assert report.judged
+    assert report.part == (
+        "h.0.attn (your trf_blocks.0.att) is the first part whose output differs; its input is the "
+        "same; inside it, c_proj (your trf_blocks.0.att.proj) is the first part that is called "
+        "otherwise: its x is another one; CausalSelfAttention behaves like: not scaled - divide "
+        "the products by √d_k, or the softmax saturates as d_k grows"
+    )
+
+
+def test_a_head_of_its_own_is_given_the_embedding_and_said() -> None:
+    report = check("GPT2", OwnHead)
+    assert report.judged
+    assert [each.name for each in report.law if each.word == "failed"] == []
+    said = next(each.text for each in report.results if each.name == "arguments")
+    assert said == "its out_head.weight is no wte.weight: it is given the same values"
+
+
+class WithCaches(GPTModel):
+    def forward(self, in_idx: Tensor, seen: list[Tensor] = []) -> Tensor:  # noqa: B006  # the bug
+        seen.append(in_idx)
+        return super().forward(torch.cat(seen, dim=1)[:, -in_idx.shape[1] :])
+
+
+def test_a_default_that_a_call_changes_is_named_first_and_hides_nothing_else() -> None:
+    report = check("GPT2", WithCaches)
+    first = report.failed[0]
+    assert (first.name, first.kind) == ("defaults", "law")
+    assert first.text == "all calls share what each of them changes: forward(seen=[])"
+    assert {"values", "gradients"} <= {each.name for each in report.law if each.word == "held"}
 
 
 class MetaBlock(nn.Module):
