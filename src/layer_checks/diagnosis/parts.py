@@ -100,7 +100,7 @@ def _as_far_as_alike(
         found.append((compared, compared.first_in("")))
         if not found[-1][1]:
             break
-    return max(found, key=lambda each: (not each[1], len(each[0].said)))
+    return max(found, key=lambda each: (not each[1], each[0].alike))
 
 
 @dataclass
@@ -122,6 +122,13 @@ class _Compared:
     theirs: Mapping[str, _Seen]
     said: list[str] = field(default_factory=list)
     differs: str = ""
+
+    @property
+    def alike(self) -> int:
+        """How many parts have the same output."""
+        both = self.ours.keys() & self.theirs.keys()
+        outputs = ((self.ours[name].output, self.theirs[name].output) for name in both)
+        return sum(_same(*map(_tensor, each)) for each in outputs)
 
     def first_in(self, place: str) -> str:
         """The first difference among the parts inside a part; empty if there is none."""

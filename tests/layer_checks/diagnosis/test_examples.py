@@ -135,7 +135,9 @@ class TestParts:
                 "GPT2",
                 "not causal",
                 "h.0.attn is the first part whose output differs; its input is the same; inside "
-                "it, c_proj is the first part that is called otherwise: its x is another one",
+                "it, c_proj is the first part that is called otherwise: its x is another one; "
+                "CausalSelfAttention behaves like: not causal - mask the scores: a position must "
+                "not see what follows it. A mask that is only held hides nothing",
             ),
             (
                 "Llama",
