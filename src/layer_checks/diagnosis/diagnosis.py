@@ -511,8 +511,7 @@ class _Diagnosis:
             for name in form.match.contrary if form.match else ():
                 text = f"its {name} is read in another order than that of its name"
                 adapted.remarks[text] = None
-            for name in form.match.twice if form.match else ():
-                (part,) = form.match.sources[name].parts
+            for name, part in form.match.twice.items() if form.match else ():
                 adapted.others[f"its {name} is no {part}: it is given the same values"] = None
         return self._masked(adapted, form)
 

@@ -20,7 +20,7 @@ from layer_checks.kit.rotations import each_rotation
 from layer_checks.registry import LAYERS
 from transformer_layers import RotaryPositions
 
-_CLOSE = {"rtol": 1e-4, "atol": 1e-6}  # a candidate's angles may be of float32
+_RTOL, _ATOL = 1e-4, 1e-6  # a candidate's angles may be of float32
 
 
 def mistake_in(part: nn.Module, whole: nn.Module, x: Tensor, output: Tensor) -> str:
@@ -39,7 +39,7 @@ def mistake_in(part: nn.Module, whole: nn.Module, x: Tensor, output: Tensor) -> 
         with suppress(Exception), torch.no_grad(), seeded(0):  # not each can be called like this
             given = wrong(x)
             given = given[0] if isinstance(given, tuple) else given
-            if given.shape == output.shape and torch.allclose(given.double(), output, **_CLOSE):
+            if given.shape == output.shape and torch.allclose(given.double(), output, _RTOL, _ATOL):
                 found[f"{layer.name} behaves like: {version}"] = None
     return next(iter(found)) if len(found) == 1 else ""
 

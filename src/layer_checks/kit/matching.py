@@ -76,10 +76,11 @@ class Match:
         return not self.left and all(map(self.layout.may_lack, self.absent))
 
     @property
-    def twice(self) -> tuple[str, ...]:
-        """Parameters that hold what another one holds as well."""
-        first = {source.parts: name for name, source in reversed(self.sources.items())}
-        return tuple(name for name, each in self.sources.items() if first[each.parts] != name)
+    def twice(self) -> dict[str, str]:
+        """Parameters that hold what another one holds as well, and which weight that is."""
+        first = {source.parts: name for name, source in reversed([*self.sources.items()])}
+        later = {name: each for name, each in self.sources.items() if first[each.parts] != name}
+        return {name: ", ".join(each.parts) for name, each in later.items()}
 
     def weights_for(self, layer: nn.Module, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What each parameter is to hold; those whose weights are not there are left out."""
