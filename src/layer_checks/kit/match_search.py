@@ -8,7 +8,7 @@ nothing fits, names are doubted as well, and such a match says so.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import chain, combinations, islice, permutations
 
 import torch
 from torch import Tensor
@@ -37,6 +37,7 @@ _PAIR = re.compile(r"^(.*\.)?(?:w|b|weight|bias|kernel)_(\w*[a-z]\w*)$", re.IGNO
 _MOST = 150  # ways that are tried where names are believed
 _FEW = 60  # where they are not, or where layouts are mixed
 _OF_MODEL = 24  # where each is a whole model, whose names are believed
+_IN_BLOCKS = 1000  # among which that of another block is looked for
 
 
 @dataclass(frozen=True)
@@ -296,19 +297,29 @@ class _Search:
             yield {}
             return
         first, *rest = theirs
-        ways = [
-            (sources, [unit for unit in ours if unit not in several])
-            for several in self._units_for(first, ours)
-            for sources in self._sources(first, several)
-        ]
         chosen, name = chosen or {}, _of_any_block(first.name)
-        as_before = [way for way in ways if _of_any_blocks(way[0]) == chosen.get(name)]
-        for sources, remaining in as_before or ways:
+        ways = self._ways_of(first, ours)
+        if name in chosen:
+            known = list(islice(ways, _IN_BLOCKS))
+            as_before = [way for way in known if _of_any_blocks(way[0]) == chosen[name]]
+            ways = iter(as_before) if as_before else chain(known, ways)
+        found_one = False
+        for sources, remaining in ways:
+            found_one = True
             also = {name: _of_any_blocks(sources)} if name != first.name else {}
             for others in self.assigned(rest, remaining, {**chosen, **also}):
                 yield sources | others
-        if not ways:  # it takes nothing, and the report says so
+        if not found_one:  # it takes nothing, and the report says so
             yield from self.assigned(rest, ours, chosen)
+
+    def _ways_of(
+        self, unit: _Unit, ours: Sequence[_Unit]
+    ) -> Iterator[tuple[dict[str, Source], list[_Unit]]]:
+        """What a unit of theirs may hold, and which of ours are free then."""
+        for several in self._units_for(unit, ours):
+            remaining = [each for each in ours if each not in several]
+            for sources in self._sources(unit, several):
+                yield sources, remaining
 
     def contrary_to_names(self, sources: Mapping[str, Source]) -> tuple[str, ...]:
         """Those that hold packed ones in another order than that of their name."""
