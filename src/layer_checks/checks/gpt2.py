@@ -31,6 +31,7 @@ from layer_checks.kit.oracles import (
     set_eps,
     with_weights_of,
 )
+from layer_checks.kit.own_calls import in_steps, padded, takes_caches, under_padding
 from layer_checks.kit.probes import DROPPED, Probing, Stepping, probe
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed, split_off
 from layer_checks.kit.writing import (
@@ -64,9 +65,9 @@ class TorchGPT2(Writing):
         self.h = nn.Sequential(*(TorchGPT2Block(*sizes) for _ in range(config.n_layer)))
         self.ln_f = nn.LayerNorm(config.n_embd, config.layer_norm_epsilon, dtype=torch.float64)
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """The logits of what follows each position."""
-        x = self.wte(ids) + self.wpe.weight[: ids.shape[-1]]
+    def forward(self, ids: Tensor, past: int = 0) -> Tensor:
+        """The logits of what follows each position, where as many positions are before them."""
+        x = self.wte(ids) + self.wpe.weight[past : past + ids.shape[-1]]
         return functional.linear(self.ln_f(self.h(x)), self.wte.weight)
 
     def loss(self, ids: Tensor) -> Tensor:
@@ -180,6 +181,7 @@ def _probe(candidate: Candidate) -> Iterator[Tensor]:
     ids = _ids()
     yield torch.tensor(len(ours.state_dict()))
     yield from outputs_and_gradients(ours, weights_of(theirs), ids)
+    yield from padded(ours, ids)
     yield ours.loss(ids).detach()
     caches = _caches()
     for part in ids.split([3, 2], dim=1):
@@ -220,6 +222,7 @@ gpt2 = Layer(
     probe=_probe,
     not_mistakes={"always float32"},  # "logits in float32" is the same
     leading=None,  # its inputs are tokens
+    by_name={"caches"},  # others' are of other classes
     layout=replace(LAYOUT, shared=frozenset({"wte.weight"})),
     weight_maps={
         "transformers.GPT2Model": WeightMap(_kept, _kept),
@@ -324,9 +327,21 @@ def future(candidate: Candidate) -> Evidence:
 def caches(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     ids = _ids(seq=6)
+    if not takes_caches(ours) and (steps := in_steps(ours, ids, (3, 2, 1))) is not None:
+        return equivalent(steps, ours(ids), atol=1e-12)
     caches = _caches()
-    steps = [ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)]
-    return equivalent(torch.cat(steps, dim=1), theirs(ids), atol=1e-12)
+    steps = torch.cat([ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)], dim=1)
+    return equivalent(steps, theirs(ids), atol=1e-12)
+
+
+@gpt2.check(
+    "A mask that hides nothing changes nothing; where it hides two tokens at an end of a text, the "
+    "logits of the others are those of that text alone.",
+    kind="contract",
+)
+def padding(candidate: Candidate) -> Evidence:
+    ours, theirs = _pair(candidate)
+    return under_padding(ours, _ids(), 1e-12, by_place=theirs)
 
 
 @gpt2.check(

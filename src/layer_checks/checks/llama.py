@@ -31,6 +31,7 @@ from layer_checks.kit.oracles import (
     set_eps,
     with_weights_of,
 )
+from layer_checks.kit.own_calls import in_steps, padded, takes_caches, under_padding
 from layer_checks.kit.probes import Probing, Stepping, probe
 from transformer_layers import KeyValueCache, LlamaConfig
 
@@ -205,6 +206,7 @@ def _probe(candidate: Candidate) -> Iterator[Tensor]:
     ids = _ids()
     yield torch.tensor(len(ours.state_dict()))
     yield from outputs_and_gradients(ours, weights_of(theirs), ids)
+    yield from padded(ours, ids)
     yield ours.loss(ids).detach()
     caches = _caches()
     for part in ids.split([3, 2], dim=1):
@@ -219,6 +221,7 @@ llama = Layer(
     example=lambda candidate: built(candidate, _config())(_ids()),
     probe=_probe,
     leading=None,  # its inputs are tokens
+    by_name={"caches"},  # others' are of other classes
     layout=Layout(optional=frozenset({_HEAD})),
     words={
         "embed_tokens": ("tok", "token", "wte", "emb", "embed", "embedding", "embeddings"),
@@ -305,9 +308,21 @@ def future(candidate: Candidate) -> Evidence:
 def caches(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     ids = _ids(seq=6)
+    if not takes_caches(ours) and (steps := in_steps(ours, ids, (3, 2, 1))) is not None:
+        return equivalent(steps, ours(ids), atol=_ATOL)
     caches = _caches()
-    steps = [ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)]
-    return equivalent(torch.cat(steps, dim=1), theirs(ids), atol=_ATOL)
+    steps = torch.cat([ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)], dim=1)
+    return equivalent(steps, theirs(ids), atol=_ATOL)
+
+
+@llama.check(
+    "A mask that hides nothing changes nothing; where it hides two tokens at an end of a text, the "
+    "logits of the others are those of that text alone.",
+    kind="contract",
+)
+def padding(candidate: Candidate) -> Evidence:
+    ours, _ = _pair(candidate)
+    return under_padding(ours, _ids(), _ATOL)
 
 
 @llama.check("An id that is not in the vocabulary is refused.", kind="contract")

@@ -21,7 +21,13 @@ from layer_checks.diagnosis.calls import adapter_lines, has_adapter, is_the_laye
 from layer_checks.diagnosis.examples import of_report, of_values
 from layer_checks.diagnosis.forms import forms_of, holds_weights, likeliest
 from layer_checks.diagnosis.instances import can_be_copied, copied, original_of, own_layer, rebuilt
-from layer_checks.diagnosis.judging import as_unjudged, cannot_be_asked, names_apart, names_line
+from layer_checks.diagnosis.judging import (
+    as_unjudged,
+    cannot_be_asked,
+    experts_in,
+    names_apart,
+    names_line,
+)
 from layer_checks.diagnosis.loaded import Loaded
 from layer_checks.diagnosis.mistake_matching import Mistakes, resembles
 from layer_checks.diagnosis.naming import Naming
@@ -218,6 +224,7 @@ class _Diagnosis:
         self.trial = self.trials[0]
         self.judged, self.suggested = True, ""
         self.likeliest: Match | None = None
+        self.experts = ""  # what is said of those that the book's layer has not
         self.exchanged: tuple[str, ...] = ()  # what holds only in each other's place
         self.form = _Form(candidate)
         self.defaults = SharedDefaults(candidate)
@@ -244,7 +251,7 @@ class _Diagnosis:
             found.judged, found.names_line = False, self.suggested
             found.results = as_unjudged(found.results)
             found.mistakes = Mistakes()
-            found.part = found.part or self._by_the_likeliest()
+            found.part = found.part or self.experts or self._by_the_likeliest()
         found.results = (*self._of_defaults(), *found.results)
         if found.judged:
             self._exemplify()
@@ -559,6 +566,7 @@ class _Diagnosis:
     def _leave_open(self, match: Match | None, loaded: Loaded) -> None:
         """The weights are not known to be the same: the reader is to say which they are."""
         self.judged, self.likeliest = False, match
+        self.experts = experts_in(self.layer, loaded.layer)
         parameters = weights_of(loaded.layer)
         self.suggested = names_line(self.layer, self.candidate, match, parameters, loaded.weights)
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from layer_checks.diagnosis.running import Result
 from layer_checks.kit.definitions import Candidate, Layer
@@ -23,6 +23,7 @@ _REFUSED = re.compile(
 _UNTAKEN = re.compile(
     r"TypeError: .*\(\) (got an unexpected keyword argument|takes .*positional arguments?\b)"
 )
+_EXPERTS = "MixtureOfExperts"
 # What no check of values can settle, whichever weights are which.
 _SETTLED = ("names", "start")
 
@@ -100,3 +101,25 @@ def names_line(
     called = called if called.isidentifier() else "candidate"
     pairs = json.dumps(names, ensure_ascii=False)
     return f'check("{layer.name}", {called}, names={pairs})'
+
+
+def experts_in(layer: Layer, theirs: nn.Module) -> str:
+    """What to do about experts, which the book's layer of this name has not; empty without any.
+
+    Args:
+        layer: The layer that the candidate is to be.
+        theirs: The candidate's.
+    """
+    if layer.name == _EXPERTS:
+        return ""
+    for name, part in theirs.named_modules():
+        children = list(part.children())
+        lists = [each for each in children if isinstance(each, nn.ModuleList) and len(each) > 1]
+        routers = {each.out_features for each in part.modules() if isinstance(each, nn.Linear)}
+        if name and lists and len(children) > 1 and len(lists[0]) in routers:
+            kind = type(part).__name__
+            return (
+                f"{name} has a router and {len(lists[0])} experts, which no {layer.name} of the "
+                f'book has; check it by itself: check("{_EXPERTS}", {kind})'
+            )
+    return ""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.evidence import Evidence, error_line
+from layer_checks.evidence.gradients import IN_INFERENCE_MODE
 from layer_checks.evidence.randomness import repeatable
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.definitions import Candidate, Check, Kind
@@ -75,7 +76,9 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
     except CannotTakeError as error:
         return Result(one.name, one.law, False, str(error), one.kind, asked=False)
     except AssertionError as error:
-        return Result(one.name, one.law, False, failure(error), one.kind, where_of(error))
+        asked = not str(error).startswith(IN_INFERENCE_MODE)
+        text = failure(error)
+        return Result(one.name, one.law, False, text, one.kind, where_of(error), asked)
     except (OutOfTime, KeyboardInterrupt):
         raise
     except AttributeError as error:
@@ -87,7 +90,9 @@ def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:
         text = shortened(error_line(error) if asked else str(error) or "not implemented")
         return Result(one.name, one.law, False, text, one.kind, asked=asked)
     except BaseException as error:  # a reader's layer can raise anything
-        return Result(one.name, one.law, False, shortened(error_line(error)), one.kind)
+        asked = not str(error).startswith("Inference tensors cannot be saved for backward")
+        text = shortened(error_line(error)) if asked else IN_INFERENCE_MODE
+        return Result(one.name, one.law, False, text, one.kind, asked=asked)
     return Result(one.name, one.law, True, _measured(evidence), one.kind)
 
 

@@ -12,6 +12,8 @@ from layer_checks.evidence.evidence import Evidence, evidence_of
 NamedTensors: TypeAlias = Mapping[str, Tensor]
 ParameterMap: TypeAlias = Mapping[str, str] | Callable[[NamedTensors], NamedTensors]
 
+IN_INFERENCE_MODE = "it computes in inference mode, where nothing has a gradient"
+
 
 def same_gradients(
     ours: Callable[..., Any],
@@ -158,6 +160,8 @@ def differentiated(
         output = output[0]
     if not isinstance(output, Tensor):
         raise AssertionError(f"the output of {side} is not a tensor but {type(output).__name__}")
+    if output.is_inference():
+        raise AssertionError(IN_INFERENCE_MODE)
     if not output.requires_grad:
         raise AssertionError(f"the output of {side} depends on none of: {', '.join(leaves)}")
     gradients = torch.autograd.grad(

@@ -20,7 +20,8 @@ SYNONYMS: Mapping[str, frozenset[str]] = {
     "num_heads": frozenset(HEADS),
     "d_ff": frozenset(
         "dim_feedforward hidden_dim ffn_dim intermediate_size d_hidden d_inner hidden_units ff_dim "
-        "dim_ff n_inner ffn_hidden hidden_size inner_dim mlp_dim ffn_num_hiddens hidden".split()
+        "dim_ff n_inner ffn_hidden hidden_size inner_dim mlp_dim ffn_num_hiddens hidden d_expert "
+        "expert_dim moe_intermediate_size".split()
     ),
     "dropout": frozenset(
         "p rate drop dropout_p dropout_rate dropout_prob drop_rate attn_pdrop resid_pdrop "
@@ -243,7 +244,9 @@ def arranged(
     by_name = _by_name(ours, [each.name for each in named], vocabulary)
     result = Arranged()
     required = [each.name for each in named if each.default is kinds.empty]
-    configs = [name for name in required if name in _CONFIGS]
+    configs = [
+        name for name in required if name in _CONFIGS or configuration_of(theirs.parameters[name])
+    ]
     told = [name for name in required if name in _NUMBERS]  # beside it, such as a layer's number
     if len(configs) == 1 and len(required) == 1 + len(told) and not _CONFIGS & ours.keys():
         result.to_read = dict(ours)

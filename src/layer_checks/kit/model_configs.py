@@ -58,6 +58,7 @@ _OF_MODELS_WANTED: Mapping[str, object] = {
     "multiple_of": 1,
     "ffn_dim_multiplier": None,
 }
+_LIMITS = ("max_batch_size",)  # their defaults may be smaller than what is asked
 # The attribute of a model that tells which options of its configuration were read.
 READ = "_options_that_were_read"
 
@@ -89,7 +90,10 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
             if known and (name in others or (name, ours) == left_over):
                 read.update(known)
                 return sizes[next(iter(known))]
-        found = getattr(theirs, name, _OF_MODELS_WANTED.get(name, sizes.get(name, missing)))
+        wanted = _OF_MODELS_WANTED.get(name, sizes.get(name, missing))
+        found = getattr(theirs, name, wanted)
+        if name in _LIMITS and isinstance(found, int):
+            found = max(found, wanted)
         if found is missing or name.startswith("__"):
             raise AttributeError(
                 f"the configuration has no {name!r}: pass a function that takes our "

@@ -27,6 +27,7 @@ from transformer_layers import (
     sinusoidal_positions,
 )
 from transformer_layers.attention.cache import next_positions
+from transformer_layers.attention.context import CacheOrContext, context_of_pass
 from transformer_layers.generation.decoder import require_ids
 
 _GRAYKODE = "graykode/gpt-2-Pytorch, GPT2/model.py"
@@ -46,16 +47,34 @@ class _GPT2(GPT2):
         self._initialize()
 
     def last_hidden_state(
-        self, ids: Any, caches: Sequence[KeyValueCache] | None = None, **further: Any
+        self,
+        ids: Any,
+        caches: Sequence[KeyValueCache] | None = None,
+        *,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        **further: Any,
     ) -> Tensor:
         require_ids(self, ids, caches, len(self.h))
-        x = self.drop(self.tokens(ids) + self.placed(ids.shape[-1], caches))
-        return self.norm(self.through(x, caches))
+        seq = ids.shape[-1]
+        x = self.drop(self.tokens(ids) + self.placed(seq, caches, positions))
+        if (mask := self.hidden(mask)) is None:
+            return self.norm(self.through(x, caches))
+        context = context_of_pass(seq, caches, ids.device, mask)
+        each = caches or [None] * len(self.h)
+        return self.norm(self.through(x, [context._replace(cache=cache) for cache in each]))
+
+    def hidden(self, mask: Tensor | None) -> Tensor | None:
+        return mask
 
     def tokens(self, ids: Tensor) -> Tensor:
         return self._embed(ids)
 
-    def placed(self, seq: int, caches: Sequence[KeyValueCache] | None) -> Tensor:
+    def placed(
+        self, seq: int, caches: Sequence[KeyValueCache] | None, positions: Tensor | None = None
+    ) -> Tensor:
+        if positions is not None:
+            return self.positions(0, int(positions.max()) + 1)[positions]
         past = caches[0].length if caches else 0
         if not caches or caches[0].padding is None:
             return self.positions(past, seq)
@@ -64,7 +83,7 @@ class _GPT2(GPT2):
     def positions(self, past: int, seq: int) -> Tensor:
         return self.wpe(torch.arange(past, past + seq, device=self.wpe.weight.device))
 
-    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+    def through(self, x: Tensor, caches: Sequence[CacheOrContext] | None) -> Tensor:
         for i, block in enumerate(self.h):
             x = block(x, None if caches is None else caches[i])
         return x
@@ -134,11 +153,37 @@ class TooLongTaken(_GPT2):
         return self.wpe(count.clamp(max=self.config.n_positions - 1))
 
 
+@gpt2.wrong("hide what the mask hides from every position: padding is no text.")
+class PaddingSeen(_GPT2):
+    """Takes a mask and lets every position see padding."""
+
+    def hidden(self, mask: Tensor | None) -> Tensor | None:
+        return None
+
+
+@gpt2.wrong("count the positions of a padded text from 0: a sum over its mask counts from 1.")
+class PaddedPositionsFromOne(_GPT2):
+    """Takes the sum over the mask for a position."""
+
+    def forward(
+        self,
+        ids: Any,
+        caches: Any = None,
+        *,
+        attention_mask: Tensor | None = None,
+        **further: Any,
+    ) -> Tensor:
+        if attention_mask is None:
+            return super().forward(ids, caches, **further)
+        further |= {"mask": attention_mask.bool(), "positions": attention_mask.cumsum(-1)}
+        return super().forward(ids, caches, **further)
+
+
 @gpt2.wrong("hand each block its cache.")
 class CachesIgnored(_GPT2):
     """Takes caches and does not hand them on."""
 
-    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+    def through(self, x: Tensor, caches: Sequence[CacheOrContext] | None) -> Tensor:
         return super().through(x, None)
 
 
@@ -146,7 +191,7 @@ class CachesIgnored(_GPT2):
 class BlocksInReverse(_GPT2):
     """Begins with the last block."""
 
-    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+    def through(self, x: Tensor, caches: Sequence[CacheOrContext] | None) -> Tensor:
         for i in reversed(range(len(self.h))):
             x = self.h[i](x, None if caches is None else caches[i])
         return x
@@ -156,7 +201,7 @@ class BlocksInReverse(_GPT2):
 class LastBlockLeftOut(_GPT2):
     """Stops one block too early."""
 
-    def through(self, x: Tensor, caches: Sequence[KeyValueCache] | None) -> Tensor:
+    def through(self, x: Tensor, caches: Sequence[CacheOrContext] | None) -> Tensor:
         for i, block in enumerate(self.h[:-1]):
             x = block(x, None if caches is None else caches[i])
         return x

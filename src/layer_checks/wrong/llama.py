@@ -104,6 +104,14 @@ class PositionsStartAgain(_Llama):
         return context.position_ids - context.position_ids.min()
 
 
+@llama.wrong("hide what the mask hides from every position: padding is no text.")
+class PaddingSeen(_Llama):
+    """Takes a mask and lets every position see padding."""
+
+    def _hidden_state(self, ids: Tensor, context: Context, caches: Any) -> Tensor:
+        return super()._hidden_state(ids, context._replace(mask=None), caches)
+
+
 @llama.wrong("turn queries and keys by their positions.")
 class NoPositions(_Llama):
     """Turns nothing."""

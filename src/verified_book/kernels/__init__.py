@@ -50,6 +50,8 @@ def before_reading(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> N
     _builds[-1].reads = bool(docnames)
     if docnames:
         threads.tell(app)
+        if app.parallel > 1:
+            parallel_tasks.longest_first(docnames, env.doc2path)
         _builds[-1].preload()
 
 

@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from sphinx.errors import SphinxError
@@ -40,6 +41,16 @@ class ReaderDiedError(SphinxError):
     """A reader ended without its pages."""
 
     category = "Parallel build error"
+
+
+def longest_first(pages: list[str], file_of: Callable[[str], str]) -> None:
+    """Sorts pages by the size of their files, so that none of the long ones is read at the end.
+
+    Args:
+        pages: Their names.
+        file_of: Gives the file of a page.
+    """
+    pages.sort(key=lambda page: -Path(file_of(page)).stat().st_size)
 
 
 def shrinking_chunks(pages: Sequence[str], readers: int) -> list[Sequence[str]]:

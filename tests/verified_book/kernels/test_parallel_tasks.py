@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import pytest
 from sphinx.errors import SphinxError
@@ -71,3 +72,11 @@ def test_chunks_have_every_page_once_and_end_in_single_ones():
     sizes = [len(chunk) for chunk in chunks]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-8:] == [1] * 8
+
+
+def test_long_pages_are_read_first(tmp_path: Path) -> None:
+    for name, size in (("a", 3), ("b", 9), ("c", 5)):
+        (tmp_path / name).write_text("x" * size)
+    pages = ["a", "b", "c"]
+    parallel_tasks.longest_first(pages, lambda page: str(tmp_path / page))
+    assert pages == ["b", "c", "a"]
