@@ -25,9 +25,9 @@ def _oracle(
     if mask is not None:
         added = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, -math.inf)
     bias = torch.cat([added.expand(*scores, -1), sinks[:, None, None].expand(*scores, 1)], dim=-1)
-    longer = (functional.pad(x, (0, 0, 0, 1)) for x in (key, value))
-    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels give a mask no gradient
-        return functional.scaled_dot_product_attention(query, *longer, attn_mask=bias)
+    key, value = (functional.pad(x, (0, 0, 0, 1)) for x in (key, value))
+    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no second derivative
+        return functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
 
 
 def _inputs(width: int = 7) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -95,7 +95,10 @@ def values_under_a_mask(candidate: Candidate) -> Evidence:
 def gradients(candidate: Candidate) -> Evidence:
     mask = _mask()
     return same_gradients(
-        lambda *x: candidate(*x, mask), lambda *x: _oracle(*x, mask), *_inputs(), atol=1e-12
+        lambda *x: candidate(*x, mask),
+        lambda q, k, v, s: _oracle(q, k, v, s, mask),
+        *_inputs(),
+        atol=1e-12,
     )
 
 
@@ -124,9 +127,10 @@ def nothing_allowed(candidate: Candidate) -> Evidence:
 
 @sink_attention.check("In bfloat16 it is computed in float32, and rounded once.", kind="contract")
 def bfloat16(candidate: Candidate) -> Evidence:
-    inputs, mask = [x.bfloat16() for x in _inputs()], _mask()
-    exact = _oracle(*(x.double() for x in inputs), mask)
-    return rounded_once(candidate(*inputs, mask), exact, atol=1e-5)
+    query, key, value, sinks = (x.bfloat16() for x in _inputs())
+    mask = _mask()
+    exact = _oracle(query.double(), key.double(), value.double(), sinks.double(), mask)
+    return rounded_once(candidate(query, key, value, sinks, mask), exact, atol=1e-5)
 
 
 @sink_attention.check("A mask that is not boolean is refused.", kind="contract")

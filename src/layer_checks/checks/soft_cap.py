@@ -24,7 +24,7 @@ def _oracle(
     bias = 2 * cap * torch.sigmoid(2 * scores / cap) - cap
     if mask is not None:
         bias = bias.masked_fill(~mask, -math.inf)
-    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels give a mask no gradient
+    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no second derivative
         return functional.scaled_dot_product_attention(0 * query, 0 * key, value, attn_mask=bias)
 
 
@@ -89,7 +89,7 @@ def gradients(candidate: Candidate) -> Evidence:
     mask = _mask()
     return same_gradients(
         lambda *x: candidate(*x, _CAP, mask),
-        lambda *x: _oracle(*x, _CAP, mask),
+        lambda q, k, v: _oracle(q, k, v, _CAP, mask),
         *_inputs(),
         atol=1e-12,
     )
@@ -116,9 +116,10 @@ def nothing_allowed(candidate: Candidate) -> Evidence:
     "In bfloat16 it is computed in float32, and rounded once.", kind="contract"
 )
 def bfloat16(candidate: Candidate) -> Evidence:
-    inputs, mask = [x.bfloat16() for x in _inputs()], _mask()
-    exact = _oracle(*(x.double() for x in inputs), _CAP, mask)
-    return rounded_once(candidate(*inputs, _CAP, mask), exact, atol=1e-5)
+    query, key, value = (x.bfloat16() for x in _inputs())
+    mask = _mask()
+    exact = _oracle(query.double(), key.double(), value.double(), _CAP, mask)
+    return rounded_once(candidate(query, key, value, _CAP, mask), exact, atol=1e-5)
 
 
 @soft_capped_attention.check("A mask that is not boolean is refused.", kind="contract")
