@@ -16,6 +16,8 @@ from transformer_layers.attention.masks import (
 )
 from transformer_layers.attention.memory import DecoderCache
 from transformer_layers.attention.multi_head import MultiHeadAttention
+from transformer_layers.attention.sinks import sink_attention
+from transformer_layers.attention.soft_cap import soft_capped_attention
 from transformer_layers.blocks.decoder import (
     PreNormTransformerDecoderLayer,
     TransformerDecoderLayer,
@@ -166,9 +168,11 @@ __all__ = [
     "router_scores",
     "router_z_loss",
     "scaled_dot_product_attention",
+    "sink_attention",
     "sinusoidal_positions",
     "sliding_window_mask",
     "smoothed_cross_entropy",
+    "soft_capped_attention",
     "soft_threshold",
     "stop_texts",
     "train_tokenizer",

@@ -37,6 +37,7 @@ from transformer_layers import (
     gelu_tanh,
     next_token_distribution,
     sinusoidal_positions,
+    sliding_window_mask,
     smoothed_cross_entropy,
     soft_threshold,
 )
@@ -78,6 +79,7 @@ PAGES = {
     "gates": "llama/rms_norm_and_gates.html",
     "merges": "gpt2/tokenizer.html",
     "shared_keys": "llama/sharing_keys.html",
+    "reach": "llama/far_away.html",
     "four_edits": "llama/from_gpt2_to_llama.html",
     "ranks": "gpt2/beyond_one_machine.html",
     "alignment": "seq2seq/looking_at_another_sentence.html",
@@ -150,6 +152,13 @@ def shared(ranks: int, blocks: int, width: int, tokens: int) -> torch.Tensor:
     sequence = by_norms + between
     waiting = [*[sequence] * 4, by_norms + between / ranks, sequence, sequence / ranks, sequence]
     return torch.tensor(held + bytes_sent + waiting, dtype=torch.float64)
+
+
+def paths_to_the_last(window: int, layers: int) -> torch.Tensor:
+    """How many paths lead from each distance, by products of the mask."""
+    tokens = layers * (window - 1) + 1
+    mask = sliding_window_mask(tokens, window).double()
+    return torch.linalg.matrix_power(mask, layers)[-1].flip(0)
 
 
 def scores() -> tuple[Any, ...]:
@@ -442,6 +451,11 @@ COMPUTED = {
         ).entropy()[None],
     ),
     "layer norm": Computed(tokens, "live.layerNorm", layer_norm),
+    "paths through windows": Computed(
+        lambda: (one_of(1, 2, 4, 6), one_of(0, 1, 3, 5)),
+        "live.paths",
+        paths_to_the_last,
+    ),
     "sampling": Computed(sampling, "live.nextTokenDistribution", next_token_distribution),
 }
 

@@ -120,6 +120,21 @@ def half_step(x: Tensor) -> Tensor:
     return tl.soft_threshold(x, 0.5)
 
 
+def inputs_of_two_heads(batch: int, seq: int) -> tuple[Tensor, ...]:
+    """Query, key, value and a mask, as those of attention, with heads of their own."""
+    *heads, mask = attention_inputs(2 * batch, seq)
+    return *(x.unflatten(0, (batch, 2)) for x in heads), mask
+
+
+def sinks_of_two_heads(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    sinks = torch.tensor([0.5, -1.0], dtype=query.dtype, device=query.device)
+    return tl.sink_attention(query, key, value, sinks, mask)
+
+
+def capped_at_two(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    return tl.soft_capped_attention(query, key, value, 2.0, mask)
+
+
 def l1_of_one(x: Tensor) -> Tensor:
     return tl.l1_penalty([x])
 
@@ -223,6 +238,8 @@ CASES = [
         lambda: Apply(tl.scaled_dot_product_attention),
         attention_inputs,
     ),
+    LayerCase("sink_attention", lambda: Apply(sinks_of_two_heads), inputs_of_two_heads),
+    LayerCase("soft_capped_attention", lambda: Apply(capped_at_two), attention_inputs),
     LayerCase(
         "MultiHeadAttention",
         lambda: tl.MultiHeadAttention(D_MODEL, 2),

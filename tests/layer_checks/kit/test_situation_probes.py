@@ -39,6 +39,7 @@ def asked(name: str) -> set[str]:
 
 def test_each_situation_is_made_for_every_layer_in_which_it_can_arise() -> None:
     masked = {"attention_weights", "scaled_dot_product_attention", "MultiHeadAttention"}
+    masked |= {"sink_attention", "soft_capped_attention"}
     blocks = {
         f"{norm}Transformer{part}Layer"
         for norm in ("", "PreNorm")
