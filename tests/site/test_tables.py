@@ -96,3 +96,36 @@ def test_a_touched_name_says_what_it_is_short_for(seen, head):
         assert shown["position"] == "fixed", name
         assert shown["fits"], name
         assert shown["short"] in shown["says"], name
+
+
+# The frames of tables that are wider than a page, scrolled to their end.
+WIDE = """
+() => [...document.querySelectorAll(".wide-table")].map((frame) => {
+  frame.scrollLeft = frame.scrollWidth;
+  const { left, right } = frame.getBoundingClientRect();
+  const inside = (cell) => {
+    const box = cell.getBoundingClientRect();
+    return box.left > left - 1 && box.right < right + 1;
+  };
+  return {
+    scrolls: frame.scrollWidth > frame.clientWidth,
+    reachable: frame.tabIndex === 0,
+    inside: left >= 0 && right <= innerWidth,
+    shown: [...frame.querySelectorAll("tr > :is(:first-child, :last-child)")].every(inside),
+  };
+})
+"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_wide_table_scrolls_on_a_phone_beside_its_first_column(browser, address, texts, width):
+    names = [name for name, text in texts.items() if 'class="wide-table"' in text]
+    assert names
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    for name in names:
+        page.goto(address + name)
+        for frame in page.evaluate(WIDE):
+            fits = {"reachable": True, "inside": True, "shown": True}
+            assert frame == {"scrolls": width < 1000, **fits}, name
+    context.close()
