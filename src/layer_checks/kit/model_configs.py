@@ -51,14 +51,14 @@ EPS = frozenset({"rms_norm_eps", "layer_norm_epsilon"})
 # Sizes that each model has.
 _NEEDED = frozenset({"vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer"})
 _NEEDED |= {"num_attention_heads", "n_head", "intermediate_size"}
+_LIMITS = {"max_batch_size": 32}  # a default may be smaller than what is asked
 # What configurations of whole models must tell, and what does not matter here.
 _OF_MODELS_WANTED: Mapping[str, object] = {
     "dtype": None,
-    "max_batch_size": 32,
+    **_LIMITS,
     "multiple_of": 1,
     "ffn_dim_multiplier": None,
 }
-_LIMITS = ("max_batch_size",)  # their defaults may be smaller than what is asked
 # The attribute of a model that tells which options of its configuration were read.
 READ = "_options_that_were_read"
 
@@ -90,10 +90,9 @@ def known_by_all_names(config: Any, theirs: Any = None) -> tuple[Any, set[str]]:
             if known and (name in others or (name, ours) == left_over):
                 read.update(known)
                 return sizes[next(iter(known))]
-        wanted = _OF_MODELS_WANTED.get(name, sizes.get(name, missing))
-        found = getattr(theirs, name, wanted)
-        if name in _LIMITS and isinstance(found, int):
-            found = max(found, wanted)
+        found = getattr(theirs, name, _OF_MODELS_WANTED.get(name, sizes.get(name, missing)))
+        if isinstance(found, int) and isinstance(least := _LIMITS.get(name), int):
+            found = max(found, least)
         if found is missing or name.startswith("__"):
             raise AttributeError(
                 f"the configuration has no {name!r}: pass a function that takes our "

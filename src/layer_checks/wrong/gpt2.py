@@ -61,8 +61,10 @@ class _GPT2(GPT2):
         if (mask := self.hidden(mask)) is None:
             return self.norm(self.through(x, caches))
         context = context_of_pass(seq, caches, ids.device, mask)
-        each = caches or [None] * len(self.h)
-        return self.norm(self.through(x, [context._replace(cache=cache) for cache in each]))
+        contexts = [context] * len(self.h)
+        if caches:
+            contexts = [context._replace(cache=each) for each in caches]
+        return self.norm(self.through(x, contexts))
 
     def hidden(self, mask: Tensor | None) -> Tensor | None:
         return mask
