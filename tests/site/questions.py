@@ -48,5 +48,5 @@ QUESTIONS = {
     "int8": "reference/speed.html#ready-for-inference",
     "how to read a proof": "reference/reading_the_proofs.html",
     "attention complexity": "attention/gpt2_attention.html",
-    "active parameters": "llama/ten_models.html#the-table",
+    "ten models": "llama/ten_models.html",
 }
