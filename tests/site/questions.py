@@ -50,5 +50,5 @@ QUESTIONS = {
     "attention complexity": "attention/gpt2_attention.html",
     "latent attention": "llama/latent_attention.html",
     "attention sink": "llama/far_away.html#when-nothing-fits",
-    "active parameters": "llama/ten_models.html#the-table",
+    "ten models": "llama/ten_models.html",
 }
