@@ -99,7 +99,7 @@ class Parsed(Mapping[str, BeautifulSoup]):
 
 @pytest.fixture(scope="session")
 def pages(texts: dict[str, str]) -> Parsed:
-    """The same, parsed; all take half a minute, so who asks for all is of the group "site"."""
+    """The same, parsed; all take half a minute, so who asks for many is of the group "site"."""
     return Parsed(texts)
 
 
