@@ -99,7 +99,7 @@ class Parsed(Mapping[str, BeautifulSoup]):
 
 @pytest.fixture(scope="session")
 def pages(texts: dict[str, str]) -> Parsed:
-    """The same, parsed; all take half a minute, so who asks for all is of the group "site"."""
+    """The same, parsed; all take half a minute, so who asks for many is of the group "site"."""
     return Parsed(texts)
 
 
@@ -164,6 +164,7 @@ class Visit:
     faint: dict[str, list[str]] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
     small: list[str] = field(default_factory=list)
+    symbols: dict[str, Any] | None = None
 
 
 def watch(page: Page, visit: Visit, address: str) -> None:
@@ -260,3 +261,5 @@ def _ask(page: Page, url: str, visit: Visit, sizes: dict[str, int]) -> None:
         resize(page, size)
         visit.too_wide[screen] = page.evaluate("inspection.tooWide()")
     visit.small = page.evaluate(f"inspection.small({LABEL})")
+    if page.locator(".symbols-table").count():
+        visit.symbols = page.evaluate("inspection.symbols()")

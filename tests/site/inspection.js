@@ -106,6 +106,39 @@ window.inspection = {
     });
   },
 
+  // Of each symbol that is marked in equations, in sources and in its row of the table how often it
+  // stands there; and what the focus of one button after another marks, at how many places, and
+  // what is marked afterwards.
+  symbols() {
+    const places = {};
+    for (const e of document.querySelectorAll(".symbol")) {
+      const place = e.closest(".symbols-table") ? "table" : e.closest("pre") ? "source" : "equation";
+      for (const number of inspection.numbers([e])) {
+        places[number] ??= { equation: 0, source: 0, table: 0 };
+        places[number][place] += 1;
+      }
+    }
+    const focused = [...document.querySelectorAll("button.symbol")].map((button) => {
+      button.focus();
+      const found = [inspection.marked(), document.querySelectorAll(".symbol-marked").length];
+      button.blur();
+      return [...found, inspection.marked()];
+    });
+    return { places, focused };
+  },
+
+  // The symbols of which all places are marked.
+  marked() {
+    const all = [...document.querySelectorAll(".symbol")];
+    const unmarked = inspection.numbers(all.filter((e) => !e.classList.contains("symbol-marked")));
+    return [...inspection.numbers(all)].filter((number) => !unmarked.has(number));
+  },
+
+  numbers(symbols) {
+    const found = symbols.flatMap((e) => [...e.className.matchAll(/symbol-(\d+)/g)]);
+    return new Set(found.map(([, number]) => number));
+  },
+
   // Text whose contrast with its background is below that of WCAG 2.1, level AA.
   faint() {
     const found = new Map();

@@ -1,7 +1,7 @@
 """Symbols, their variables and their rows in the table: marked together, and told without it."""
 
 import re
-from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -9,52 +9,21 @@ from tests.site.conftest import DESKTOP, Visit, watch
 
 pytestmark = pytest.mark.xdist_group("site")
 
-# Where each symbol stands: in equations, in sources, and in its row of the table.
-PLACES = """
-() => {
-  const found = {};
-  for (const e of document.querySelectorAll(".symbol")) {
-    const place = e.closest(".symbols-table") ? "table" : e.closest("pre") ? "source" : "equation";
-    for (const [, number] of e.className.matchAll(/symbol-(\\d+)/g)) {
-      found[number] ??= { equation: 0, source: 0, table: 0 };
-      found[number][place] += 1;
-    }
-  }
-  return found;
-}
-"""
-# The symbols of which all places are marked.
-MARKED = """
-() => {
-  const all = [...document.querySelectorAll(".symbol")];
-  const numbers = new Set(all.flatMap((e) => e.className.match(/symbol-\\d+/g)));
-  const marked = (e) => e.classList.contains("symbol-marked");
-  return [...numbers].filter((number) => all.every((e) => !e.matches("." + number) || marked(e)))
-    .map((number) => number.slice(7));
-}
-"""
-# Focuses one button after another: what is marked then, at how many places, and afterwards.
-FOCUSED = f"""
-() => [...document.querySelectorAll("button.symbol")].map((button) => {{
-  const marked = {MARKED.strip()};
-  button.focus();
-  const found = [marked(), document.querySelectorAll(".symbol-marked").length];
-  button.blur();
-  return [...found, marked()];
-}})
-"""
+MARKED = "inspection.marked()"
 
 
 @pytest.fixture(scope="module")
-def with_symbols(pages):
+def with_symbols(texts, pages):
     """The pages with a table of symbols."""
-    return [name for name, soup in pages.items() if soup.select_one(".symbols-table")]
+    possible = [name for name, text in texts.items() if "symbols-table" in text]
+    return [name for name in possible if pages[name].select_one(".symbols-table")]
 
 
-@contextmanager
-def new_page(browser):
+@pytest.fixture
+def page(browser):
     """A page whose console must stay silent."""
     context = browser.new_context(viewport=DESKTOP)
+    context.add_init_script(path=Path(__file__).parent / "inspection.js")
     page = context.new_page()
     said = Visit()
     watch(page, said, "file:")
@@ -64,36 +33,26 @@ def new_page(browser):
     assert said.refused == []
 
 
-@pytest.fixture
-def page(browser):
-    with new_page(browser) as page:
-        yield page
-
-
 @pytest.fixture(scope="module")
-def seen(browser, html, with_symbols):
-    """Of each page the places of its symbols, and what the focus of each button marks."""
-    found = {}
-    with new_page(browser) as page:
-        for name in with_symbols:
-            page.goto((html / name).as_uri())
-            found[name] = page.evaluate(PLACES), page.evaluate(FOCUSED)
+def seen(visits):
+    """Of each page of a half of the site the places of its symbols, and what a focus marks."""
+    found = {name: visit.symbols for name, visit in visits.items() if visit.symbols}
+    assert len(found) > 1
     return found
 
 
 def test_each_symbol_stands_in_equation_source_and_table(seen):
-    assert len(seen) > 1
-    for name, (places, _) in seen.items():
-        assert places, name
-        for number, found in places.items():
-            assert all(found.values()), (name, number, found)
+    for name, found in seen.items():
+        assert found["places"], name
+        for number, places in found["places"].items():
+            assert all(places.values()), (name, number, places)
 
 
 def test_the_keyboard_marks_all_places_of_a_symbol(seen):
-    for name, (places, focused) in seen.items():
-        assert focused, name
-        for (number,), count, afterwards in focused:
-            assert count == sum(places[number].values()), name
+    for name, found in seen.items():
+        assert found["focused"], name
+        for (number,), count, afterwards in found["focused"]:
+            assert count == sum(found["places"][number].values()), name
             assert afterwards == [], name
 
 
