@@ -1,5 +1,6 @@
 """Settings for the tests of the checks."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,26 @@ def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     from layer_checks import check  # not before a wrong version is in its place
 
     monkeypatch.setitem(check.__kwdefaults__, "timeout", 3600.0)
+
+
+@pytest.fixture(scope="session")
+def _folder_of_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "known"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _known_once(monkeypatch: pytest.MonkeyPatch, _folder_of_workers: Path) -> None:
+    """Has what `check` asks of known wrong versions asked once for all tests."""
+    from layer_checks.diagnosis import mistake_matching
+    from tests.layer_checks.once import ONCE
+
+    ONCE.folder = _folder_of_workers
+    monkeypatch.setattr(mistake_matching, "run", ONCE.run)
+    monkeypatch.setattr(mistake_matching, "_fingerprint", ONCE.fingerprint)
 
 
 class Distribution(Protocol):

@@ -2,36 +2,26 @@
 
 import os
 from collections.abc import Iterable
-from functools import cache
 
 import pytest
 from torch import nn
 
 from layer_checks import check, detection_table, wrong_version, wrong_versions
-from layer_checks.diagnosis import diagnosis, mistake_matching
-from layer_checks.diagnosis.mistake_matching import _alike, _Fingerprint, _fingerprint
-from layer_checks.diagnosis.running import Result, run
-from layer_checks.evidence.comparison import _in_single
-from layer_checks.kit.candidates import _match, _witness
-from layer_checks.kit.definitions import Candidate, Check, WrongVersion
+from layer_checks.diagnosis import diagnosis
+from layer_checks.diagnosis.mistake_matching import _alike
+from layer_checks.kit.definitions import Check, WrongVersion
 from layer_checks.kit.mistakes import probe_for
 from layer_checks.registry import LAYERS, right_version
+from tests.layer_checks.once import ONCE
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "run_once")
-_run_once = cache(run)
 Version = tuple[str, WrongVersion]
 
 
 @pytest.fixture
 def run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has a check that is run again on the same version with the same seed give what it gave."""
-
-    def kept(one: Check, candidate: Candidate, seed: int = 0) -> Result:
-        otherwise = any(context.get() for context in (_match, _witness, _in_single))
-        return (run if otherwise else _run_once)(one, candidate, seed)
-
-    for module in (diagnosis, mistake_matching):
-        monkeypatch.setattr(module, "run", kept)
+    monkeypatch.setattr(diagnosis, "run", ONCE.run)
 
 
 def grouped(layer: str, *more: object, name: str = "", nightly: bool = False) -> object:
@@ -70,21 +60,16 @@ def cases(pairs: Iterable[Version], *, often: Iterable[Version] | None = None) -
 
 def caught(one: Check, version: WrongVersion) -> bool:
     """Whether a check fails for a wrong version, with the seed of the tables."""
-    return not _run_once(one, version.layer).held
-
-
-@cache
-def values_of(layer: str, candidate: Candidate) -> _Fingerprint:
-    """What a candidate computes on the layer's probe, as `check` compares it."""
-    return _fingerprint(LAYERS[layer], candidate)
+    return not ONCE.run(one, version.layer).held
 
 
 def told_by_values(layer: str, version: WrongVersion) -> bool:
     """Whether no other version, and not the right one, computes the same on the probe."""
-    found = values_of(layer, version.layer)
+    known = LAYERS[layer]
+    found = ONCE.fingerprint(known, version.layer)
     others = [each.layer for each in wrong_versions(layer) if each is not version]
     others.append(right_version(layer))
-    return not any(_alike(values_of(layer, each), found) for each in others)
+    return not any(_alike(ONCE.fingerprint(known, each), found) for each in others)
 
 
 @pytest.mark.parametrize("layer", EACH_LAYER)

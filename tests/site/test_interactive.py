@@ -16,6 +16,7 @@ import torch
 from bs4 import BeautifulSoup
 
 from evaluation.experiments.induction import trained
+from tests.book_models import kept_by_the_book
 from tests.site.conftest import DESKTOP, NARROW, Visit, watch
 from tests.site.screens import resize
 from tests.site.serving import ROOT
@@ -631,7 +632,8 @@ def test_the_start_is_what_the_layers_give(opened, name):
         rows = torch.tensor([head["products"][-1] for head in data["heads"]], dtype=torch.float64)
         expected = (rows / data["width"] ** 0.5).softmax(-1).flatten()
     elif name == "forward":
-        running = trained_model().double()
+        with kept_by_the_book():
+            running = trained_model().double()
         ids = encode("the cat near the dogs here")
         block, stream = running.h[0], running.wte(ids) + running.wpe(torch.arange(6))
         query, key, _ = block.attn.c_attn(block.ln_1(stream)).chunk(3, dim=-1)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import transformer_layers
-from layer_checks.checks.rotary import ComplexRotation, rotations
+from layer_checks.checks.rotary import ComplexRotation, nearest, rotations
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.arguments import CannotTakeError
@@ -114,7 +114,7 @@ def _as_it_turns(
                 theirs.positions = rotation
                 return float((theirs(x) - found).abs().max())
 
-            theirs.positions = min(rotations(theirs.d_k), key=distance)
+            theirs.positions = nearest(rotations(theirs.d_k), distance)
     return theirs
 
 

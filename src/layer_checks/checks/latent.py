@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import transformer_layers
-from layer_checks.checks.rotary import ComplexRotation, rotations
+from layer_checks.checks.rotary import ComplexRotation, nearest, rotations
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.arguments import CannotTakeError
@@ -112,7 +112,7 @@ def _as_it_turns(
             theirs.rotation = rotation
             return float((theirs(x) - found).abs().max())
 
-        theirs.rotation = min(rotations(theirs.sizes[2]), key=distance)
+        theirs.rotation = nearest(rotations(theirs.sizes[2]), distance)
     return theirs
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from layer_checks.checks.gated import TorchGatedFeedForward
 from layer_checks.checks.grouped import TorchGroupedQueryAttention
-from layer_checks.checks.rotary import ComplexRotation, rotations
+from layer_checks.checks.rotary import ComplexRotation, nearest, rotations
 from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.randomness import seeded
 from layer_checks.kit.candidates import (
@@ -136,7 +136,7 @@ def turn_as(ours: nn.Module, theirs: nn.Module, x: Tensor, d_k: int, base: float
 
     published = any(name.endswith("q_proj.weight") for name in ours.state_dict())
     layouts = (False,) if published else (False, True)  # Meta's weights turn neighbours
-    turn(min(rotations(d_k, base, layouts), key=distance))
+    turn(nearest(rotations(d_k, base, layouts), distance))
     return True
 
 

@@ -1,7 +1,7 @@
 """The checks of `RotaryPositions`, against products of complex numbers in float64."""
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,8 @@ _D_K, _BASE = 6, 100.0
 # By how much an angle in float32 is off, for each position before it: half a rounding in the angle,
 # half of one in the frequency, and as much again in between.
 _ROUNDING = 2 * torch.finfo(torch.float32).eps
+# Far above the rounding of float64, and far below that of an angle in float32.
+_SAME = 1e-13
 
 
 class ComplexRotation(nn.Module):
@@ -76,6 +78,28 @@ def rotations(
                 yield ComplexRotation(
                     d_k, base, frequencies=frequencies, neighbours=neighbours, angles=angles
                 )
+
+
+def nearest(
+    each: Iterable[ComplexRotation], distance: Callable[[ComplexRotation], float]
+) -> ComplexRotation:
+    """The first rotation that computes what a candidate does, or else the one nearest to it.
+
+    Args:
+        each: The rotations, of which there is one.
+        distance: How far from the candidate an oracle is with one, whose results are of the size
+            of 1; it may leave the oracle with the rotation that it was asked for last.
+    """
+    others = iter(each)
+    best = next(others)
+    least = distance(best)
+    for rotation in others:
+        if least < _SAME:
+            break
+        apart = distance(rotation)
+        if apart < least:
+            best, least = rotation, apart
+    return best
 
 
 def _pair(

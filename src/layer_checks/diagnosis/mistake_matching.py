@@ -139,7 +139,7 @@ def _of_setting(
     if _alike(right, found):
         # Without eps: one that all are given would hide which of them have one of their own.
         plain = setting and _OWN_EPS[0]
-        telling = _telling(layer, alike, plain, failures)
+        telling = _telling(layer, alike, plain, failures, failures - untold or failures)
         exact = [version for version, its_failures in telling.items() if its_failures == failures]
         if exact:
             return Mistakes(exact[0], exact=True)
@@ -154,14 +154,14 @@ def _of_setting(
             if _numbers(print_of(version)) == _numbers(found)
             and _alike(_without_numbers(right), _without_numbers(print_of(version)))
         ]
-        telling = _telling(layer, versions, setting, failures)
+        telling = _telling(layer, versions, setting, failures, failures - untold)
         return Mistakes(fails_like=_contained(telling, failures, failures - untold))
     behaves_like = min(alike, key=lambda each: len(failures_of_version(each) ^ failures))
     rest = failures - failures_of_version(behaves_like) - untold
     if not rest:
         return Mistakes(behaves_like, exact=failures_of_version(behaves_like) == failures)
     unseen = [each for each in layer.wrong_versions if _alike(right, print_of(each))]
-    invisible = _telling(layer, unseen, setting, failures)
+    invisible = _telling(layer, unseen, setting, failures, rest)
     return Mistakes(behaves_like, _contained(invisible, failures, rest))
 
 
@@ -207,18 +207,29 @@ def _telling(
     versions: Iterable[WrongVersion],
     setting: "_OwnEps | None",
     failures: frozenset[str],
+    to_explain: frozenset[str],
 ) -> dict[WrongVersion, frozenset[str]]:
-    """The failures of those that fail some of what the candidate fails, and nothing else.
+    """The failures of those that explain something, and fail nothing that the candidate does not.
 
     A version is asked no more than tells that it is none of them.
+
+    Args:
+        layer: The layer.
+        versions: Those that are asked.
+        setting: How they are built.
+        failures: What the candidate fails, and they may fail.
+        to_explain: Of these, what they fail at least one of.
     """
     asked = [each for each in layer.checks if not each.weak]
+    told = [each for each in asked if each.name in to_explain]
     first = [each for each in asked if each.name in failures]
     rest = [each for each in asked if each.name not in failures]
     found = {}
     for version in versions:
+        if not any(_fails(layer, version.layer, setting, each) for each in told):
+            continue
         its = frozenset(each.name for each in first if _fails(layer, version.layer, setting, each))
-        if its and not any(_fails(layer, version.layer, setting, each) for each in rest):
+        if not any(_fails(layer, version.layer, setting, each) for each in rest):
             found[version] = its
     return found
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.book_models import kept_by_the_book
 from transformer_layers import Transformer, TransformerConfig
 from transformer_training.toy_language import VERBS
 from transformer_training.toy_translation import (
@@ -27,7 +28,8 @@ def same(first: torch.nn.Module, second: torch.nn.Module) -> bool:
 
 @pytest.fixture(scope="module")
 def translator() -> Transformer:
-    return trained_translator()
+    with kept_by_the_book():
+        return trained_translator()
 
 
 def made(part: str | None) -> Transformer:
