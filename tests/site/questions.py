@@ -49,6 +49,6 @@ QUESTIONS = {
     "how to read a proof": "reference/reading_the_proofs.html",
     "attention complexity": "attention/gpt2_attention.html",
     "latent attention": "llama/latent_attention.html",
-    "attention sink": "llama/far_away.html#when-nothing-fits",
+    "attention sink": "llama/far_away.html#an-attention-sink",
     "ten models": "llama/ten_models.html",
 }

@@ -11,7 +11,8 @@ from layer_checks.evidence.evidence import Evidence, equivalent, holds, raises
 from layer_checks.evidence.gradients import same_gradients
 from layer_checks.kit.candidates import outputs_and_gradients, randn64, refused, rounded_once, same
 from layer_checks.kit.definitions import Candidate, Layer
-from layer_checks.kit.probes import Function, Probing, probe
+from layer_checks.kit.of_heads import probing_of_heads
+from layer_checks.kit.probes import Function, probe
 
 _SINKS = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
 
@@ -153,26 +154,4 @@ def _call(function: Function) -> Function:
     )
 
 
-def _given(batch: int, seq: int, width: int = 6) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    keys = 5 if seq > 1 else 1
-    mask = torch.rand(seq, keys).argsort(dim=-1) < 3
-    shape = (batch, 3, keys, width)
-    return randn64(batch, 3, seq, width), randn64(*shape), randn64(*shape), mask
-
-
-def _masked(batch: int, seq: int, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """A mask of three axes is one for each sequence, shared by its heads."""
-    query, key, value = randn64(3, batch, 3, seq, 6)
-    return query, key, value, mask if mask.ndim == 2 else mask[:, None]
-
-
-probe(
-    sink_attention,
-    Probing(
-        pair=lambda candidate: (_call(candidate), _call(_oracle)),
-        inputs=_given,
-        narrow=lambda candidate: (_call(candidate), _call(_oracle), _given(2, 4, 1)),
-        wide=lambda candidate, size: (_call(candidate), _call(_oracle), _given(1, 4, size)),
-        masked=_masked,
-    ),
-)
+probe(sink_attention, probing_of_heads(lambda candidate: (_call(candidate), _call(_oracle))))

@@ -115,8 +115,9 @@ def experts_in(layer: Layer, theirs: nn.Module) -> str:
     for name, part in theirs.named_modules():
         children = list(part.children())
         lists = [each for each in children if isinstance(each, nn.ModuleList) and len(each) > 1]
-        routers = {each.out_features for each in part.modules() if isinstance(each, nn.Linear)}
-        if name and lists and len(children) > 1 and len(lists[0]) in routers:
+        beside = [each for child in children if child not in lists for each in child.modules()]
+        routers = {each.out_features for each in beside if isinstance(each, nn.Linear)}
+        if name and lists and len(lists[0]) in routers:
             kind = type(part).__name__
             return (
                 f"{name} has a router and {len(lists[0])} experts, which no {layer.name} of the "

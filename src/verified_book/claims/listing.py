@@ -102,7 +102,7 @@ def _counts(claims: list[Claim], app: Sphinx) -> nodes.table:
 
 def _cells(app: Sphinx, docname: str, claim: Claim) -> list[nodes.Element]:
     to_claim, to_chapter = (
-        make_refnode(app.builder, docname, claim.page, claim.anchor, nodes.inline("", words))
+        make_refnode(app.builder, docname, claim.page, claim.anchor, nodes.Text(words))
         for words in (claim.id, app.env.titles[claim.page].astext())
     )
     strength = claim_strength(claim)

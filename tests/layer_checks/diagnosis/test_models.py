@@ -11,6 +11,8 @@ from torch.nn import functional
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 from layer_checks import check
+from layer_checks.diagnosis.judging import experts_in
+from layer_checks.registry import LAYERS
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -366,3 +368,25 @@ def test_parts_that_hold_only_in_each_others_place_are_named() -> None:
     said = " ".join(str(report).split())
     named = "attention_norm.weight and ffn_norm.weight"
     assert f"{named} stand in each other's place, if their names are right" in said
+
+
+class Several(nn.Module):
+    """A list of linear layers and one beside it."""
+
+    def __init__(self, number: int, each: int, beside: int) -> None:
+        super().__init__()
+        self.several = nn.ModuleList(nn.Linear(16, each) for _ in range(number))
+        self.beside = nn.Linear(16, beside)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (Several(4, 16, beside=4), "part has a router and 4 experts, which no Llama of the book"),
+        (Several(4, 4, beside=16), ""),  # heads, of as many features as there are
+    ],
+)
+def test_experts_are_pointed_out_and_heads_are_none(part: nn.Module, said: str) -> None:
+    found = experts_in(LAYERS["Llama"], nn.ModuleDict({"part": part}))
+    assert found.startswith(said)
+    assert bool(found) == bool(said)
