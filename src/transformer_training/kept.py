@@ -1,6 +1,6 @@
 """Models that many pages train alike are trained once, where a folder is named to keep them in.
 
-The environment variable `TRAINED_MODELS` names it; a build of the book names one beside its pages.
+The environment variable `TRAINED_MODELS` names it; a build of the book names one.
 What is kept is known by a digest of all that made it: the sources of the layers and of the
 training, torch, the processor, and the arguments. So nothing is found that would not be trained.
 """

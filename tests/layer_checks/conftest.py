@@ -8,6 +8,10 @@ from typing import Protocol
 
 import pytest
 
+from tests.book_results import kept_by_the_book
+
+FOLDER = "CHECK_RESULTS"
+
 
 @pytest.fixture(autouse=True)
 def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,23 +22,31 @@ def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def _folder_of_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all workers of this run share."""
+def _answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, object]]:
+    """A folder that all workers of this run share, and what this process knows.
+
+    The folder is that of the book, if it has been built.
+    """
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "known"
-    folder.mkdir(exist_ok=True)
-    return folder
+    own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "answers"
+    with kept_by_the_book():
+        of_book = os.environ.get(FOLDER)
+    mutated = "MUTANT_UNDER_TEST" in os.environ  # whose sources do not tell which one it is
+    return str(own) if mutated or not of_book else of_book, {}
 
 
 @pytest.fixture(autouse=True)
-def _known_once(monkeypatch: pytest.MonkeyPatch, _folder_of_workers: Path) -> None:
-    """Has what `check` asks of known wrong versions asked once for all tests."""
-    from layer_checks.diagnosis import mistake_matching
-    from tests.layer_checks.once import ONCE
+def _known_once(
+    monkeypatch: pytest.MonkeyPatch,
+    as_users_run_it: None,
+    _answers: tuple[str, dict[str, object]],
+) -> None:
+    """Has what is asked of known wrong versions asked once for all tests, as users would ask."""
+    from layer_checks.diagnosis import kept_results
 
-    ONCE.folder = _folder_of_workers
-    monkeypatch.setattr(mistake_matching, "run", ONCE.run)
-    monkeypatch.setattr(mistake_matching, "_fingerprint", ONCE.fingerprint)
+    folder, found = _answers
+    monkeypatch.setenv(FOLDER, folder)
+    monkeypatch.setattr(kept_results, "_found", found)
 
 
 class Distribution(Protocol):

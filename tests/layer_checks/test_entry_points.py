@@ -11,8 +11,6 @@ import pytest
 from layer_checks import check, detection_table, registry, wrong_versions
 from layer_checks.detection import command
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 A_LAYER = """
 from layer_checks.kit.definitions import Layer
 

@@ -14,8 +14,6 @@ from layer_checks.kit.definitions import Candidate
 from layer_checks.kit.probes import PROBES
 from layer_checks.registry import LAYERS
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 # What asks how a layer gets on with torch.
 PROTOCOL = {
     name for name, each in PROBES.items() if each.run.__module__ == protocol_probes.__name__

@@ -7,21 +7,20 @@ import pytest
 from torch import nn
 
 from layer_checks import check, detection_table, wrong_version, wrong_versions
-from layer_checks.diagnosis import diagnosis
+from layer_checks.diagnosis import diagnosis, kept_results
 from layer_checks.diagnosis.mistake_matching import _alike
 from layer_checks.kit.definitions import Check, WrongVersion
 from layer_checks.kit.mistakes import probe_for
 from layer_checks.registry import LAYERS, right_version
-from tests.layer_checks.once import ONCE
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it", "run_once")
+pytestmark = pytest.mark.usefixtures("run_once")
 Version = tuple[str, WrongVersion]
 
 
 @pytest.fixture
 def run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has a check that is run again on the same version with the same seed give what it gave."""
-    monkeypatch.setattr(diagnosis, "run", ONCE.run)
+    monkeypatch.setattr(diagnosis, "run", kept_results.run)
 
 
 def grouped(layer: str, *more: object, name: str = "", nightly: bool = False) -> object:
@@ -60,16 +59,16 @@ def cases(pairs: Iterable[Version], *, often: Iterable[Version] | None = None) -
 
 def caught(one: Check, version: WrongVersion) -> bool:
     """Whether a check fails for a wrong version, with the seed of the tables."""
-    return not ONCE.run(one, version.layer).held
+    return not kept_results.run(one, version.layer).held
 
 
 def told_by_values(layer: str, version: WrongVersion) -> bool:
     """Whether no other version, and not the right one, computes the same on the probe."""
     known = LAYERS[layer]
-    found = ONCE.fingerprint(known, version.layer)
+    found = kept_results.fingerprint(known, version.layer)
     others = [each.layer for each in wrong_versions(layer) if each is not version]
     others.append(right_version(layer))
-    return not any(_alike(ONCE.fingerprint(known, each), found) for each in others)
+    return not any(_alike(kept_results.fingerprint(known, each), found) for each in others)
 
 
 @pytest.mark.parametrize("layer", EACH_LAYER)

@@ -16,7 +16,7 @@ import torch
 from bs4 import BeautifulSoup
 
 from evaluation.experiments.induction import trained
-from tests.book_models import kept_by_the_book
+from tests.book_results import kept_by_the_book
 from tests.site.conftest import DESKTOP, NARROW, Visit, watch
 from tests.site.screens import resize
 from tests.site.serving import ROOT

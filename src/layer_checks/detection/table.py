@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from layer_checks.detection.html import as_html
+from layer_checks.diagnosis import kept_results
 from layer_checks.diagnosis.report import wrapped
-from layer_checks.diagnosis.running import run
 from layer_checks.kit.definitions import Check, WrongVersion
 from layer_checks.registry import layer_named
 
@@ -93,7 +93,8 @@ def detection_table(layer_name: str, seed: int = 0, *, generic: bool = False) ->
     layer = layer_named(layer_name)
     rows = tuple(version for version in layer.wrong_versions if generic or not version.generic)
     columns = {
-        each: [not run(each, version.layer, seed).held for version in rows] for each in layer.checks
+        each: [not kept_results.run(each, version.layer, seed).held for version in rows]
+        for each in layer.checks
     }
     shown = {each: found for each, found in columns.items() if not each.generic or any(found)}
     caught = tuple(zip(*shown.values(), strict=True))

@@ -1,18 +1,16 @@
 """Which known wrong versions a candidate behaves like."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from layer_checks.diagnosis import kept_results
+from layer_checks.diagnosis.fingerprints import Fingerprint, fingerprint
 from layer_checks.diagnosis.pairs import pairs
-from layer_checks.diagnosis.running import Result, run
-from layer_checks.diagnosis.sandbox import OutOfTime
-from layer_checks.evidence.evidence import error_line
-from layer_checks.evidence.randomness import repeatable
+from layer_checks.diagnosis.running import Result
 from layer_checks.kit.arguments import CannotTakeError
 from layer_checks.kit.candidates import matched_by
 from layer_checks.kit.definitions import Candidate, Check, Layer, WrongVersion
@@ -38,18 +36,6 @@ class Mistakes:
     fails_like: tuple[WrongVersion, ...] = ()
     exact: bool = False
     and_like: WrongVersion | None = None
-
-
-@dataclass(frozen=True)
-class _Fingerprint:
-    """What a layer computes on the probe, and the message of the error that ends it, if one does.
-
-    A message that says nothing is none: the type of an error tells no mistake from another.
-    """
-
-    values: Sequence[Tensor] = ()
-    message: str = ""
-    ended: bool = False
 
 
 def known_mistakes(
@@ -80,7 +66,7 @@ def known_mistakes(
         The wrong version that it behaves like, and those that fail some of the same checks.
     """
     with matched_by(match), noticing_own_eps() as own_eps:
-        found = _fingerprint(layer, candidate)
+        found = fingerprint(layer, candidate)
     if match is not None:
         failures -= _OF_NAMES
     if not failures:
@@ -91,7 +77,7 @@ def known_mistakes(
 
 def _of_settings(
     layer: Layer,
-    found: "_Fingerprint",
+    found: "Fingerprint",
     failures: frozenset[str],
     untold: frozenset[str],
     own_eps: bool,
@@ -114,7 +100,7 @@ def _of_settings(
 def _of_setting(
     layer: Layer,
     setting: "_OwnEps | None",
-    found: "_Fingerprint",
+    found: "Fingerprint",
     failures: frozenset[str],
     untold: frozenset[str] = frozenset(),
 ) -> Mistakes:
@@ -131,7 +117,7 @@ def _of_setting(
     def failures_of_version(version: WrongVersion) -> frozenset[str]:
         return _failures(layer, version.layer, setting)
 
-    def print_of(version: WrongVersion) -> _Fingerprint:
+    def print_of(version: WrongVersion) -> Fingerprint:
         return _known(layer, version.layer, setting)
 
     right = _known(layer, layer.right, setting)
@@ -165,7 +151,7 @@ def _of_setting(
     return Mistakes(behaves_like, _contained(invisible, failures, rest))
 
 
-def _of_two(layer: Layer, setting: "_OwnEps | None", found: "_Fingerprint") -> Mistakes:
+def _of_two(layer: Layer, setting: "_OwnEps | None", found: "Fingerprint") -> Mistakes:
     """The two mistakes that make what a candidate computes only together."""
     for first, second, makes_both in pairs(layer):
         if _alike(_known(layer, makes_both, setting), found):
@@ -247,18 +233,18 @@ def _fails(layer: Layer, candidate: Candidate, setting: "_OwnEps | None", one: C
 def _fails_with(
     asked_as: "_AskedAs", candidate: Candidate, setting: "_OwnEps | None", one: Check
 ) -> bool:
-    return not run(one, setting.of(candidate) if setting else candidate).held
+    return not kept_results.run(one, setting.of(candidate) if setting else candidate).held
 
 
-def _known(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> _Fingerprint:
+def _known(layer: Layer, candidate: Candidate, setting: "_OwnEps | None") -> Fingerprint:
     return _known_with(_asked_as(), layer, candidate, setting)
 
 
 @cache
 def _known_with(
     asked_as: "_AskedAs", layer: Layer, candidate: Candidate, setting: "_OwnEps | None"
-) -> _Fingerprint:
-    return _fingerprint(layer, setting.of(candidate) if setting else candidate)
+) -> Fingerprint:
+    return kept_results.fingerprint(layer, setting.of(candidate) if setting else candidate)
 
 
 # In which form all are asked: how many inputs, with masks or without, without which weights.
@@ -293,20 +279,7 @@ _OF_NAMES = frozenset({"parameters"})
 _OWN_EPS = (_OwnEps(), *map(_OwnEps, (1e-5, 1e-6, 1e-4, 1e-3, 1e-2)))
 
 
-def _fingerprint(layer: Layer, candidate: Candidate) -> _Fingerprint:
-    values: list[Tensor] = []
-    try:
-        with repeatable(0):
-            for value in layer.probe(candidate):
-                values.append(value)  # those before an error are kept
-    except (OutOfTime, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # a reader's layer can raise anything
-        return _Fingerprint(values, error_line(error) if str(error).strip() else "", True)
-    return _Fingerprint(values)
-
-
-def _numbers(known: _Fingerprint) -> list[float]:
+def _numbers(known: Fingerprint) -> list[float]:
     """What a fingerprint has beside arrays: how much is dropped, and how many weights there are.
 
     They are the same whatever else is computed from the inputs.
@@ -314,19 +287,19 @@ def _numbers(known: _Fingerprint) -> list[float]:
     return [float(value) for value in known.values if value.ndim == 0]
 
 
-def _without_numbers(known: _Fingerprint) -> _Fingerprint:
+def _without_numbers(known: Fingerprint) -> Fingerprint:
     return replace(known, values=[value for value in known.values if value.ndim])
 
 
 def resembles(layer: Layer, candidate: Candidate, match: Match) -> bool:
     """Whether a candidate whose weights are matched so computes what a known wrong version does."""
     with matched_by(match):
-        found = _fingerprint(layer, candidate)
+        found = fingerprint(layer, candidate)
     versions = layer.wrong_versions
     return any(_alike(_known(layer, version.layer, None), found) for version in versions)
 
 
-def _alike(known: _Fingerprint, found: _Fingerprint) -> bool:
+def _alike(known: Fingerprint, found: Fingerprint) -> bool:
     """Whether what both have is the same: the candidate may have stopped earlier, or lack weights.
 
     Where the known one stops, the candidate must; and a single number tells nothing.

@@ -5,8 +5,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from layer_checks.diagnosis import kept_results
 from layer_checks.diagnosis.mistake_matching import Mistakes, failures_of, known_mistakes
-from layer_checks.diagnosis.running import Result, run
+from layer_checks.diagnosis.running import Result
 from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.kit.definitions import Candidate, Layer, WrongVersion
 from layer_checks.kit.matching import Match
@@ -177,7 +178,7 @@ class Naming:
         """How a check comes out for a wrong version; None of what is no check of the layer."""
         if (version, name) not in self._results:
             one = next((each for each in self.layer.checks if each.name == name), None)
-            result = None if one is None else run(one, version.layer, self.seed)
+            result = None if one is None else kept_results.run(one, version.layer, self.seed)
             self._results[version, name] = result
         return self._results[version, name]
 

@@ -50,6 +50,11 @@ def witnessed_by(witness: Witness) -> Iterator[None]:
         _witness.reset(token)
 
 
+def is_witnessed() -> bool:
+    """Whether somebody is told of what `load` is given."""
+    return _witness.get() is not None
+
+
 def current_match() -> Match | None:
     """How weights are matched now, None where it is by name or order."""
     return _match.get()

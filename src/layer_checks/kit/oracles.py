@@ -163,6 +163,11 @@ def noticing_own_eps() -> Iterator[list[float]]:
         _found_eps.reset(token)
 
 
+def are_eps_noticed() -> bool:
+    """Whether the eps of such norms are being collected."""
+    return _found_eps.get() is not None
+
+
 def own_eps(layer: nn.Module, oracle: nn.Module, x: Tensor) -> float:
     """Which of the usual eps the norms of a layer have, by what it makes of small numbers."""
     try:

@@ -12,8 +12,6 @@ from layer_checks.kit.definitions import Check, Layer, WrongVersion
 from layer_checks.registry import LAYERS
 from verified_book.outputs.visible_html import visible_text
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def _finite(candidate: object) -> Evidence:
     return holds(candidate(torch.ones(1)).isfinite().all(), "finite")

@@ -17,8 +17,6 @@ from transformers.pytorch_utils import Conv1D
 from layer_checks import Report, check
 from transformer_layers import CausalSelfAttention
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 # Statements about names and refusals, which belong to the contract.
 CONTRACT = {
     "parameters",

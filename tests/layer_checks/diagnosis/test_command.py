@@ -14,8 +14,6 @@ from layer_checks import assert_layer, check
 from layer_checks.__main__ import main
 from verified_book.outputs.visible_html import visible_text
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 MODULE = """
 import os
 import time

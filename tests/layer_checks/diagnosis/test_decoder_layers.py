@@ -12,8 +12,6 @@ from transformers.models.mbart.modeling_mbart import MBartDecoderLayer
 
 from layer_checks import Report, check
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def broken(report: Report) -> list[str]:
     return [result.name for result in report.law if not result.held]

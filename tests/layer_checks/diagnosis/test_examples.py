@@ -8,8 +8,6 @@ from layer_checks import check, wrong_version
 from layer_checks.diagnosis.running import apart
 from transformer_layers import GatedFeedForward, LayerNorm, TransformerEncoderLayer
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 class Unbiased(nn.Module):
     """A reader's, with other names: n - 1 in place of n."""

@@ -10,8 +10,6 @@ from torch.nn import functional
 
 from layer_checks import check
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def half_turned(x: Tensor) -> Tensor:
     first, second = x.chunk(2, dim=-1)

@@ -9,18 +9,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from layer_checks import check, wrong_version
-from layer_checks.diagnosis import mistake_matching
+from layer_checks.diagnosis import kept_results, mistake_matching
 from layer_checks.diagnosis.pairs import pairs
-from layer_checks.diagnosis.running import run
 from layer_checks.registry import layer_named
-from tests.layer_checks.once import fingerprint
 from transformer_layers import PreNormTransformerEncoderLayer
 
 
 @pytest.fixture
 def nothing_known(monkeypatch):
-    monkeypatch.setattr(mistake_matching, "run", run)
-    monkeypatch.setattr(mistake_matching, "_fingerprint", fingerprint)
+    monkeypatch.delenv(kept_results.FOLDER)
+    monkeypatch.setattr(kept_results, "_found", {})
     for kept in (mistake_matching._fails_with, mistake_matching._known_with):
         kept.cache_clear()
 

@@ -14,8 +14,6 @@ from layer_checks import check
 from layer_checks.diagnosis.judging import experts_in
 from layer_checks.registry import LAYERS
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 @dataclass
 class ModelArgs:

@@ -12,8 +12,6 @@ from layer_checks import Report, check, wrong_version
 from layer_checks.diagnosis.running import Result
 from transformer_layers import LayerNorm
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 class WithGammaAndBeta(nn.Module):
     """A reader's: other names, and the variance that divides by n - 1."""

@@ -16,8 +16,6 @@ from transformers.models.llama.modeling_llama import LlamaMLP
 from layer_checks import Report, check
 from layer_checks.diagnosis import diagnosis
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float) -> Tensor:
     """Attention of heads: each (..., heads, seq, d_k)."""

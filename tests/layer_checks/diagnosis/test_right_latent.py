@@ -66,7 +66,6 @@ class ProductsInTheLatents(nn.Module):
 
 
 @pytest.mark.nightly  # a quarter of a minute
-@pytest.mark.usefixtures("as_users_run_it")
 def test_latent_attention_that_makes_no_keys_is_right():
     report = check("MultiHeadLatentAttention", ProductsInTheLatents)
     assert report, report.all

@@ -18,8 +18,6 @@ from layer_checks.diagnosis.judging import UNKNOWN
 from layer_checks.diagnosis.running import Result
 from layer_checks.diagnosis.sandbox import OutOfTime
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def failing(report: Report) -> set[str]:
     """The laws that count as failing."""

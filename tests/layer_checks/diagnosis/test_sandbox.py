@@ -12,7 +12,6 @@ from layer_checks.diagnosis.sandbox import OutOfTime, ordinary, time_limit
 from layer_checks.evidence.comparison import compare, compared_in_single
 from transformer_layers import LayerNorm
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 needs_alarm = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no alarm")
 
 

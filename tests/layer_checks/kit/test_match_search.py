@@ -10,8 +10,6 @@ from layer_checks.kit.definitions import Layer
 from layer_checks.kit.match_search import matches
 from transformer_layers import FeedForward
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 class Packed(nn.Module):
     """Attention of which some projections are one: `order` has their first letters."""

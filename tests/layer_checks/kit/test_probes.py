@@ -20,8 +20,6 @@ from transformer_layers import (
     padding_mask,
 )
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def run(name: str, layer: str, candidate: Candidate) -> Evidence:
     """Runs one probe on a candidate."""

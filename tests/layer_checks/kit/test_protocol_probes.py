@@ -20,7 +20,6 @@ from transformer_layers import (
     gelu,
 )
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 HERE = {name for name, each in PROBES.items() if each.run.__module__ == protocol_probes.__name__}
 
 

@@ -12,8 +12,6 @@ from layer_checks.evidence.evidence import Evidence
 from layer_checks.kit.resetting import starts_again
 from transformer_layers import BatchNorm1d, LayerNorm
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def reset(build: Callable[[], nn.Module]) -> Evidence:
     """Holds it against fresh layers; it is called with four rows of five."""

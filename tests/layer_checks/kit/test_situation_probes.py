@@ -14,8 +14,6 @@ from transformer_layers import (
     Dropout,
 )
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
-
 
 def failed(layer: str, candidate: Candidate) -> set[str]:
     """The names of the checks of a layer that fail, with the seed of the tables."""

@@ -10,7 +10,6 @@ from layer_checks import check
 from layer_checks.kit.writing import continued, written
 from transformer_layers import GPT2, GPT2Config
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 # In the process that already knows how the model's mistakes behave.
 with_the_mistakes = pytest.mark.xdist_group("mistakes of GPT2")
 ASKED = {"greedy tokens", "rows that end", "end in a prompt", "nucleus", "nucleus of four"}

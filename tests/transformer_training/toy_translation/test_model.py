@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.book_models import kept_by_the_book
+from tests.book_results import kept_by_the_book
 from transformer_layers import Transformer, TransformerConfig
 from transformer_training.toy_language import VERBS
 from transformer_training.toy_translation import (
