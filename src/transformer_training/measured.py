@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch._dynamo  # the first optimizer imports it: here once, not in each rank that is forked
@@ -34,6 +34,9 @@ from transformer_training.tokens import random_sequences
 _ACCOUNT = Path("/proc/self/io")
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _WARM_UP = 2  # after its first step DDP sorts its gradients anew, and sends the order
+
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,17 @@ def measure_collectives(numbers: int = 100_000) -> dict[str, float]:
         return {name: _sent_by(make) / (4 * numbers) for name, make in made.items()}
 
 
+def measure_forked(ranks: int, config: TrainingConfig, vocab_size: int) -> list[Measured]:
+    """What :func:`measure` finds on each of some ranks, which are forks of this process.
+
+    Args:
+        ranks: How many.
+        config: That of :func:`measure`.
+        vocab_size: That of :func:`measure`.
+    """
+    return _forked(ranks, partial(measure, config, vocab_size))
+
+
 class LocalRanks:
     """Ranks that are forked on this machine, one set after another, to be measured.
 
@@ -219,22 +233,27 @@ def _serve() -> None:
 
 
 def _found(asked: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each rank found."""
+    if "config" not in asked:
+        return _forked(asked["ranks"], measure_collectives)
+    config = TrainingConfig(**asked["config"])
+    return list(map(asdict, measure_forked(asked["ranks"], config, asked["vocab_size"])))
+
+
+def _forked(ranks: int, work: Callable[[], Found]) -> list[Found]:
     """What each rank found. They are forked before the store that they meet in has its thread."""
-    with get_context("fork").Pool(asked["ranks"]) as pool:
+    with get_context("fork").Pool(ranks) as pool:
         # Held from now on: a port that the first rank opens could be taken until it does.
         store = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
-        rank = partial(_rank, asked=asked, port=store.port)
-        return pool.map(rank, range(asked["ranks"]), 1)
+        return pool.map(partial(_rank, work=work, ranks=ranks, port=store.port), range(ranks), 1)
 
 
-def _rank(rank: int, asked: dict[str, Any], port: int) -> dict[str, Any]:
+def _rank(rank: int, work: Callable[[], Found], ranks: int, port: int) -> Found:
     torch.set_num_threads(1)
-    names = {"WORLD_SIZE": asked["ranks"], "RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": port}
+    names = {"WORLD_SIZE": ranks, "RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": port}
     names |= {"MASTER_ADDR": "localhost", "TORCHELASTIC_USE_AGENT_STORE": True}
     os.environ.update({name: str(value) for name, value in names.items()})
-    if "config" not in asked:
-        return measure_collectives()
-    return asdict(measure(TrainingConfig(**asked["config"]), asked["vocab_size"]))
+    return work()
 
 
 def _sent_by(action: Callable[[], object]) -> int:

@@ -502,7 +502,7 @@ def test_scripts_are_plain(script):
     assert '"use strict"' in text
 
 
-@pytest.fixture(params=PAGES)
+@pytest.fixture(scope="module", params=PAGES)
 def name(request):
     return request.param
 
@@ -525,11 +525,28 @@ def figure_of(browser, html, name):
     assert said.refused == []
 
 
-@pytest.fixture
+@dataclass
+class Start:
+    """What a figure was handed, and the numbers that it shows before it is moved."""
+
+    data: Any
+    shown: list[float]
+
+    @classmethod
+    def of(cls, figure):
+        data = figure.locator("script").evaluate(
+            "script => script.textContent ? JSON.parse(script.textContent) : VerifiedBook.arrived"
+        )
+        read = figure.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
+        none, minus = "\N{EN DASH}", "\N{MINUS SIGN}"
+        return cls(data, [0.0 if each == none else float(each.replace(minus, "-")) for each in read])
+
+
+@pytest.fixture(scope="module")
 def opened(browser, html, name):
-    """A figure that a test may move."""
+    """A figure, opened once for all tests, which may move it, and how it started."""
     with figure_of(browser, html, name) as figure:
-        yield figure
+        yield figure, Start.of(figure)
 
 
 def picture(figure):
@@ -556,6 +573,7 @@ NAME = "e => e.getAttribute('aria-label') || e.textContent || e.labels[0].textCo
 
 
 def test_every_control_has_a_name_and_changes_the_picture_by_keyboard_alone(opened):
+    opened, _ = opened
     assert opened.get_by_role("status").inner_text().endswith(".")
     resize(opened.page, NARROW)
     assert opened.evaluate(OUTSIDE) == []
@@ -580,14 +598,16 @@ def test_every_control_has_a_name_and_changes_the_picture_by_keyboard_alone(open
     assert moved
 
 
-@pytest.mark.parametrize("name", ["layer_norm", "gpt2"], indirect=True)  # which waits for a click
+@pytest.mark.parametrize("name", ["layer_norm", "gpt2"], indirect=True)  # waits for a click
 def test_the_still_picture_is_there_without_scripts_and_on_paper(browser, html, opened, name):
+    opened, _ = opened
     still, moving = opened.locator(".live-still svg"), opened.locator(".live-moving")
     assert not still.is_visible()
     assert moving.is_visible()
     opened.page.emulate_media(media="print")
     assert still.is_visible()
     assert not moving.is_visible()
+    opened.page.emulate_media(media="screen")
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((html / PAGES[name]).as_uri())
@@ -598,12 +618,7 @@ def test_the_still_picture_is_there_without_scripts_and_on_paper(browser, html, 
 
 def test_the_start_is_what_the_layers_give(opened, name):
     """To the decimals that are shown: what the page was handed, in our layers."""
-    data = opened.locator("script").evaluate(
-        "script => script.textContent ? JSON.parse(script.textContent) : VerifiedBook.arrived"
-    )
-    read = opened.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
-    none, minus = "\N{EN DASH}", "\N{MINUS SIGN}"
-    shown = [0.0 if text == none else float(text.replace(minus, "-")) for text in read]
+    data, shown = opened[1].data, opened[1].shown
     if name == "layer_norm":
         x = torch.tensor(data["tokens"], dtype=torch.float64)
         expected = torch.nn.functional.layer_norm(x, x.shape[-1:])[0]

@@ -7,7 +7,8 @@ import pytest
 
 from tests.site.conftest import DESKTOP, Visit, watch
 
-pytestmark = pytest.mark.xdist_group("site")
+# Of what is not asked of the visits, which two workers make.
+SITE = pytest.mark.xdist_group("site")
 
 MARKED = "inspection.marked()"
 
@@ -56,6 +57,7 @@ def test_the_keyboard_marks_all_places_of_a_symbol(seen):
             assert afterwards == [], name
 
 
+@SITE
 @pytest.mark.parametrize("which", ["one", pytest.param("all", marks=pytest.mark.nightly)])
 def test_a_symbol_that_is_pointed_at_is_marked_and_a_clicked_one_stays(
     page, html, with_symbols, which
@@ -79,6 +81,7 @@ def test_a_symbol_that_is_pointed_at_is_marked_and_a_clicked_one_stays(
         assert pressed.count() == 0, name
 
 
+@SITE
 def test_marks_are_not_printed(page, html, with_symbols):
     page.goto((html / with_symbols[0]).as_uri())
     button = page.locator("button.symbol").first
@@ -89,6 +92,7 @@ def test_marks_are_not_printed(page, html, with_symbols):
     assert button.evaluate(shadow) == "none"
 
 
+@SITE
 def test_the_table_tells_the_shapes_without_scripts(pages, with_symbols):
     for name in with_symbols:
         for row in pages[name].select(".symbols-table tbody tr"):
