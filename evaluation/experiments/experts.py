@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from transformer_layers import (
     GPT2,
@@ -99,6 +100,19 @@ def shares(model: GPT2) -> list[float]:
     return [round(share_right(model, name), 4) for name in VERBS]
 
 
+@torch.no_grad()
+def loss_after(model: GPT2, ids: Tensor) -> float:
+    """The mean loss of the words that follow some words, over all texts, in nats."""
+    losses = []
+    for name in VERBS:
+        texts = kind(name).texts
+        here = torch.isin(texts[:, :-1], ids)
+        losses.append(
+            cross_entropy(model(texts)[:, :-1][here], texts[:, 1:][here], reduction="none")
+        )
+    return round(torch.cat(losses).mean().item(), 4)
+
+
 def asked(model: GPT2) -> dict[str, Any]:
     """What a model answers, where it sends its tokens, and what it answers with others' experts."""
     texts = [kind(name).texts.flatten() for name in VERBS]
@@ -111,12 +125,15 @@ def asked(model: GPT2) -> dict[str, Any]:
         "right": shares(model),
         "loads": [round(each, 4) for each in sorted(loads.tolist())],
         "between": round((of_between.max() / of_between.sum()).item(), 4),
+        "loss after": [loss_after(model, between)],
     }
     for name, ids in (("all elsewhere", None), ("between elsewhere", between)):
         found[name] = []
         for shift in range(1, EXPERTS):
             with sent_elsewhere(model, shift, ids):
                 found[name].append(shares(model))
+                if ids is not None:
+                    found["loss after"].append(loss_after(model, ids))
     return found
 
 
@@ -128,7 +145,8 @@ def measure() -> dict[str, Any]:
         shares of the tokens of the experts, the least first, "loads"; the share of the words
         between the nouns that goes to their commonest expert, "between"; and for each of three
         other experts the shares of right verbs where all tokens go there, "all elsewhere", or these
-        words alone, "between elsewhere".
+        words alone, "between elsewhere"; the loss of the words that follow these, in nats, with
+        their own expert and with each of the others, "loss after".
     """
     rows = []
     for balance in BALANCES:

@@ -250,8 +250,9 @@ def _forked(ranks: int, work: Callable[[], Found]) -> list[Found]:
 
 def _rank(rank: int, work: Callable[[], Found], ranks: int, port: int) -> Found:
     torch.set_num_threads(1)
-    names = {"WORLD_SIZE": ranks, "RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": port}
-    names |= {"MASTER_ADDR": "localhost", "TORCHELASTIC_USE_AGENT_STORE": True}
+    names: dict[str, object] = {"WORLD_SIZE": ranks, "RANK": rank, "LOCAL_RANK": rank}
+    names |= {"MASTER_ADDR": "localhost", "MASTER_PORT": port}
+    names |= {"TORCHELASTIC_USE_AGENT_STORE": True}
     os.environ.update({name: str(value) for name, value in names.items()})
     return work()
 

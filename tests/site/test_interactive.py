@@ -539,7 +539,9 @@ class Start:
         )
         read = figure.locator(":is(td.live-number, td.live-shade)").all_inner_texts()
         none, minus = "\N{EN DASH}", "\N{MINUS SIGN}"
-        return cls(data, [0.0 if each == none else float(each.replace(minus, "-")) for each in read])
+        return cls(
+            data, [0.0 if each == none else float(each.replace(minus, "-")) for each in read]
+        )
 
 
 @pytest.fixture(scope="module")

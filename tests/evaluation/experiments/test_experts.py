@@ -40,3 +40,4 @@ def test_what_is_asked_of_a_model(model):
     assert found["loads"] == sorted(found["loads"])
     assert 0.25 <= found["between"] <= 1
     assert [len(found[name]) for name in ("all elsewhere", "between elsewhere")] == [3, 3]
+    assert len(found["loss after"]) == 4
