@@ -222,6 +222,9 @@ class Adapted:
         state: dict[str, Any] = {}
 
         def before(module: nn.Module, args: Any, kwargs: Any) -> Any:
+            if _calls_itself(module):
+                state["own"] = True
+                return None
             args, kwargs = self._call_arguments(called, args, kwargs, module)
             args, kwargs = self._copied(args, kwargs)
             state["versions"] = _versions(args, kwargs)
@@ -230,6 +233,8 @@ class Adapted:
             return args, kwargs
 
         def after(module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
+            if state.pop("own", False):
+                return None
             self.inside = False
             if "versions" in state:  # not where the hook before it refused the call
                 self._notice_edits(state.pop("versions"), args, kwargs)
@@ -374,6 +379,22 @@ class WatchForSingles(TorchDispatchMode):
         if self.adapted.inside and isinstance(result, Tensor) and result.dtype == torch.float32:
             self.adapted.singles = True
         return result
+
+
+def _calls_itself(module: nn.Module) -> bool:
+    """Whether a module's own method calls it in its own form, as `generate` calls `self(ids)`."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") in _BETWEEN:
+        frame = frame.f_back
+    code = frame.f_code
+    if not code.co_argcount or frame.f_locals.get(code.co_varnames[0]) is not module:
+        return False
+    method = inspect.unwrap(getattr(type(module), code.co_name, _calls_itself))
+    return getattr(method, "__code__", None) is code
+
+
+# What stands between a call of a module and its hooks.
+_BETWEEN = (__name__, nn.Module.__module__)
 
 
 def _keeps_singles(module: nn.Module) -> bool:

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import torch
 
-import layer_checks
 import transformer_layers
 from layer_checks.diagnosis import fingerprints, running
 from layer_checks.diagnosis.fingerprints import Fingerprint
@@ -100,8 +99,7 @@ def _circumstances() -> str:
     kinds = [os.environ.get(each) for each in _KINDS]
     facts = (sys.version, torch.__version__, torch.backends.cpu.get_cpu_capability(), kinds)
     found = hashlib.sha256(repr(facts).encode())
-    for package in (layer_checks, transformer_layers):
-        folder = Path(str(package.__file__)).parent
+    for folder in (Path(__file__).parents[1], Path(str(transformer_layers.__file__)).parent):
         for file in sorted(folder.rglob("*.py")):
             found.update(f"{file.relative_to(folder)}\n".encode() + file.read_bytes())
     return found.hexdigest()

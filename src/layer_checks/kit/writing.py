@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -77,8 +77,9 @@ def written(model: Any, ids: Tensor, max_new_tokens: int = _NEW, **options: Any)
         CannotTakeError: If there is no `generate`, or not with these options.
     """
     _require(model, "generate", "max_new_tokens", *options)
+    greedily = {} if "temperature" in options else _greedily(model.generate)
     with seeded(1):
-        result = model.generate(ids, max_new_tokens=max_new_tokens, **options)
+        result = model.generate(ids, max_new_tokens=max_new_tokens, **options, **greedily)
     if hasattr(model, "stream"):
         _require(model, "stream", "max_new_tokens", *options)
         with seeded(1):
@@ -274,6 +275,26 @@ def told_by_writing(model: Any, theirs: Writing) -> Iterator[Tensor]:
     fix_logits(model, theirs)
     for top_k in (None, 4):
         yield (_shares_drawn(model, 0.75, top_k) > 0).double()
+
+
+def _greedily(generate: Callable[..., Tensor]) -> dict[str, Any]:
+    """What has others' `generate` take the highest logits, which the book's does by default.
+
+    Raises:
+        CannotTakeError: If it draws by default, and takes nothing that would have it not draw.
+    """
+    takes = inspect.signature(generate).parameters
+    named = {name: value for name, value in _GREEDY.items() if name in takes}
+    if "temperature" in takes and takes["temperature"].default == 0:
+        return {}
+    if not named and takes.keys() & _OF_DRAWS:
+        raise CannotTakeError(f"its generate draws, and takes no {' or '.join(_GREEDY)}")
+    return dict([*named.items()][:1])
+
+
+# With which others' models write the tokens of the highest logits; one of them is enough.
+_GREEDY = {"greedy": True, "do_sample": False, "sample": False, "top_k": 1}
+_OF_DRAWS = {"temperature", "top_p"}
 
 
 def _require(model: Any, method: str, *names: str) -> None:

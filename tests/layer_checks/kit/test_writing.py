@@ -78,3 +78,49 @@ def test_a_stream_that_is_another_is_seen() -> None:
         model.ln_f.bias.copy_(model.wte.weight[4])
     with pytest.raises(AssertionError, match=r"^not equal: "):
         written(model, torch.tensor([[1, 2, 3]]))
+
+
+class Drawing(GPT2):
+    """Writes as nanoGPT does: it draws at temperature 1, and calls itself for logits and a loss."""
+
+    stream: Any = property()  # hasattr is false
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return super().forward(ids), None
+
+    @torch.no_grad()
+    def generate(  # type: ignore[override]
+        self, ids: Tensor, max_new_tokens: int, temperature: float = 1.0, top_k: int | None = None
+    ) -> Tensor:
+        self.eval()
+        for _ in range(max_new_tokens):
+            logits, _ = self(ids)
+            scores = logits[:, -1] / temperature
+            if top_k is not None:
+                scores[scores < scores.topk(top_k).values[:, -1:]] = -torch.inf
+            ids = torch.cat([ids, torch.multinomial(scores.softmax(-1), 1)], dim=1)
+        return ids
+
+
+class AlwaysDrawing(Drawing):
+    """Takes nothing with which it would not draw."""
+
+    def generate(  # type: ignore[override]
+        self, ids: Tensor, max_new_tokens: int, temperature: float = 1.0
+    ) -> Tensor:
+        return super().generate(ids, max_new_tokens, temperature)
+
+
+@with_the_mistakes
+def test_a_model_that_draws_is_asked_for_its_likeliest_tokens() -> None:
+    found = {each.name: each for each in check("GPT2", Drawing).results}
+    assert found["greedy tokens"].held, found["greedy tokens"]
+    assert "it returns a tuple, of which the first tensor is taken" in found["arguments"].text
+
+
+@with_the_mistakes
+def test_one_that_cannot_but_draw_is_not_asked() -> None:
+    found = {each.name: each for each in check("GPT2", AlwaysDrawing).results}
+    greedy = found["greedy tokens"]
+    assert not greedy.asked
+    assert greedy.text == "its generate draws, and takes no greedy or do_sample or sample or top_k"
