@@ -33,6 +33,7 @@ from layer_checks.kit.oracles import (
 )
 from layer_checks.kit.own_calls import in_steps, padded, takes_caches, under_padding
 from layer_checks.kit.probes import DROPPED, Probing, Stepping, probe
+from layer_checks.kit.stages import equal_in_steps
 from layer_checks.kit.weight_maps import WeightMap, Weights, renamed, split_off
 from layer_checks.kit.writing import (
     Writing,
@@ -47,6 +48,7 @@ from layer_checks.kit.writing import (
     told_by_writing,
     with_an_end,
     written,
+    written_past,
 )
 from transformer_layers import GPT2Config, KeyValueCache
 from transformer_layers.models.gpt2.checkpoint import HEAD, PREFIX, weight_shapes
@@ -327,11 +329,12 @@ def future(candidate: Candidate) -> Evidence:
 def caches(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     ids = _ids(seq=6)
-    if not takes_caches(ours) and (steps := in_steps(ours, ids, (3, 2, 1))) is not None:
-        return equivalent(steps, ours(ids), atol=1e-12)
+    sizes = (3, 2, 1)
+    if not takes_caches(ours) and (steps := in_steps(ours, ids, sizes)) is not None:
+        return equal_in_steps(steps, ours(ids), sizes, atol=1e-12)
     caches = _caches()
-    steps = torch.cat([ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)], dim=1)
-    return equivalent(steps, theirs(ids), atol=1e-12)
+    steps = torch.cat([ours(part, caches=caches) for part in ids.split(sizes, dim=1)], dim=1)
+    return equal_in_steps(steps, theirs(ids), sizes, atol=1e-12)
 
 
 @gpt2.check(
@@ -367,6 +370,15 @@ def rows_that_end(candidate: Candidate) -> Evidence:
     ending = (expected[:, :-1] == eos_token).any(dim=1)
     expected = continued(ours, ids[ending], eos_token)
     return equivalent(written(ours, ids[ending], eos_token=eos_token), expected)
+
+
+@gpt2.check(
+    "Where all positions are used up, generate refuses, stops, or goes on from the last tokens.",
+    kind="contract",
+)
+def past_the_positions(candidate: Candidate) -> Evidence:
+    ours, _ = _pair(candidate)
+    return written_past(ours, _ids(seq=6), _N_POSITIONS)
 
 
 @gpt2.check("A prompt that holds eos_token is continued as any other.", kind="contract")

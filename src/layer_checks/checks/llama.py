@@ -33,6 +33,7 @@ from layer_checks.kit.oracles import (
 )
 from layer_checks.kit.own_calls import in_steps, padded, takes_caches, under_padding
 from layer_checks.kit.probes import Probing, Stepping, probe
+from layer_checks.kit.stages import equal_in_steps
 from transformer_layers import KeyValueCache, LlamaConfig
 
 # Heads of 4 features, two of queries for each of keys; a base and an eps that are no defaults.
@@ -308,11 +309,12 @@ def future(candidate: Candidate) -> Evidence:
 def caches(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     ids = _ids(seq=6)
-    if not takes_caches(ours) and (steps := in_steps(ours, ids, (3, 2, 1))) is not None:
-        return equivalent(steps, ours(ids), atol=_ATOL)
+    sizes = (3, 2, 1)
+    if not takes_caches(ours) and (steps := in_steps(ours, ids, sizes)) is not None:
+        return equal_in_steps(steps, ours(ids), sizes, atol=_ATOL)
     caches = _caches()
-    steps = torch.cat([ours(part, caches=caches) for part in ids.split([3, 2, 1], dim=1)], dim=1)
-    return equivalent(steps, theirs(ids), atol=_ATOL)
+    steps = torch.cat([ours(part, caches=caches) for part in ids.split(sizes, dim=1)], dim=1)
+    return equal_in_steps(steps, theirs(ids), sizes, atol=_ATOL)
 
 
 @llama.check(

@@ -268,7 +268,8 @@ class Adapted:
         )
         for name, value in call.missing.items():
             if value is not None:
-                raise CannotTakeError(f"its call takes no {name}")
+                of_book = " of the book" if name in ("cache", "caches") else ""
+                raise CannotTakeError(f"its call takes no {name}{of_book}")
         unknown = not theirs.parameters.keys() >= kwargs.keys()
         if module is not None or call.kwargs or unknown:
             self.how["called"] |= dict.fromkeys(call.notes)

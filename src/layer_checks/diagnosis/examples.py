@@ -35,14 +35,13 @@ def of_report(
     given = f", names={dict(names)!r}" if names else ""
     given += ", adapter=adapter" if getattr(candidate, "is_given", False) else ""
     called = f'check("{layer.name}", {name_of(candidate)}, seed={seed}{given})'
-    found, number = [], 0
+    found = []
     for result in results:
         if result.word == "failed":
             told = ("where", result.where) if result.where else ("text", result.text)
-            last = f"report.failed[{number}].{told[0]}  # {told[1]}"
+            last = f'report["{result.name}"].{told[0]}  # {told[1]}'
             lines = f"from layer_checks import check\nreport = {called}\n{last}"
             result = replace(result, example=lines)
-        number += not result.held
         found.append(result)
     return tuple(found)
 

@@ -164,7 +164,8 @@ class _Compared:
         alike = _of_one_form(ours, theirs)
         wrong = _wrong_argument(self.right.get_submodule(name), ours, theirs)
         if alike and wrong:
-            return f"{said} is the first part that is called otherwise: {wrong}"
+            look = self._where_to_look(name) if wrong.endswith(_VALUES) else ""
+            return f"{said} is the first part that is called otherwise: {wrong}{look}"
         if _same(_tensor(ours.output), _tensor(theirs.output)):
             return ""
         inside = self.first_in(name) if alike else ""
@@ -175,6 +176,13 @@ class _Compared:
         inside = f"; inside it, {inside.removeprefix(f'{name}.')}" if inside else ""
         given = "its input is the same" if alike else "its inputs have another form"
         return f"{said} is the first part whose output differs; {given}{inside}"
+
+    def _where_to_look(self, name: str) -> str:
+        """Where what a part is given goes wrong: behind the last part that answered rightly."""
+        if not self.said:
+            return "; look before it"
+        last = self.said[-1].removeprefix(f"{name.rpartition('.')[0]}.")
+        return f"; look between {last} and it"
 
     def _named(self, name: str) -> str:
         place = self.places[name]
@@ -276,11 +284,14 @@ def _wrong_argument(part: nn.Module, ours: _Seen, theirs: _Seen) -> str:
     for number, (one, other) in enumerate(zip(mine, its, strict=False)):
         if one.is_floating_point() and other.is_floating_point() and not _same(one, other):
             name = names[number] if number < len(names) else f"input {number}"
-            return f"its {name} is another one"
+            return f"its {name}{_VALUES}"
     masked = any(each.dtype == torch.bool for each in mine)
     if masked and len(its) < len(mine):
         return "it is called without its mask"
     return ""
+
+
+_VALUES = " has other values"
 
 
 def _tensors(seen: _Seen) -> list[Tensor]:

@@ -9,7 +9,7 @@ from layer_checks.diagnosis.calls import by_adapter
 from layer_checks.diagnosis.diagnosis import Findings, diagnose
 from layer_checks.diagnosis.judging import UNKNOWN
 from layer_checks.diagnosis.report_html import as_html
-from layer_checks.diagnosis.running import Result
+from layer_checks.diagnosis.running import Result, in_one_line
 from layer_checks.diagnosis.sandbox import OutOfTime, ordinary, silent, time_limit
 from layer_checks.kit.definitions import Candidate, Kind, WrongVersion
 from layer_checks.registry import layer_named
@@ -21,6 +21,9 @@ KINDS: Mapping[Kind, str] = {
     "start": "the initialization",
     "names": "names only",
 }
+
+
+_MANY = 6  # weights that a report tells one by one
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,6 +95,17 @@ class Report:
         """The results that are only another name, and break no contract."""
         return self._of("names")
 
+    def __getitem__(self, name: str) -> Result:
+        """The result of a check, by its name.
+
+        Raises:
+            KeyError: If no check of this layer has the name.
+        """
+        found = {result.name: result for result in self.results}
+        if name not in found:
+            raise KeyError(f"no check {name!r}; there are {', '.join(found)}")
+        return found[name]
+
     @property
     def all(self) -> str:
         """The report as text with what holds, too, and with lines to paste for each failure."""
@@ -151,10 +165,10 @@ class Report:
         for kind, name in KINDS.items():
             results = [each for each in self._of(kind) if not (folded and each.held)]
             lines += [name] if several and results else []
-            for result in results:
+            for result in in_one_line(results) if folded else results:
                 lines.append(wrapped(repr(result), indent=8))
                 lines += [] if folded else _indented(result.example)
-        lines += [wrapped(line, indent=8) for line in self._remarks()]
+        lines += [wrapped(line, indent=8) for line in self._remarks(folded)]
         count = len(self.passed)
         if folded and count:
             lines.append(
@@ -165,7 +179,7 @@ class Report:
     def _repr_html_(self) -> str:
         kinds = [(name, self._of(kind)) for kind, name in KINDS.items()]
         paste = "\n".join(line.strip() for line in self._to_paste()[1:])
-        return as_html(self.headline, kinds, self._first(), self._remarks(), paste)
+        return as_html(self.headline, kinds, self._first(), self._remarks(folded=True), paste)
 
     def _first(self) -> list[str]:
         """What it behaves like, and what to look at first."""
@@ -205,12 +219,17 @@ class Report:
         lines = _indented(self.adapter_lines or (example if self.judged else self.names_line))
         return ["to paste:", *lines] if lines else []
 
-    def _remarks(self) -> list[str]:
+    def _remarks(self, folded: bool) -> list[str]:
         remarks = []
         if self.not_run:
             needed = ", which need this first" if not any(self.passed) else ""
             remarks.append(f"not run {self.not_run} checks{needed}")
-        remarks += [f"weights {self.matching}"] if self.matching else []
+        pairs = self.matching.count(" <- ")
+        if folded and pairs > _MANY:
+            how = self.matching.partition(":")[0]
+            remarks.append(f"weights {how}, {pairs} of them: print(report.matching) shows which")
+        elif self.matching:
+            remarks.append(f"weights {self.matching}")
         told = "; ".join(result.text for result in self.results if result.of_form)
         remarks += [f"note    {note}" for note in self.notes if note not in told]
         return remarks

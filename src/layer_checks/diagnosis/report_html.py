@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from layer_checks.diagnosis.running import Result
+from layer_checks.diagnosis.running import Result, in_one_line
 
 # Colors are those of the page's theme, else of JupyterLab, else made from that of the text.
 _STYLE = """
@@ -56,7 +56,7 @@ def as_html(
 {_paragraphs(first)}
 {code}
 <table>
-{_bodies(broken)}
+{_bodies([(name, in_one_line(results)) for name, results in broken])}
 </table>
 {_fold([result for _, results in broken for result in results])}
 {_held(held)}

@@ -1,7 +1,8 @@
 """One check, run on a candidate: its result, whatever the candidate does."""
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from layer_checks.diagnosis.sandbox import OutOfTime
 from layer_checks.evidence.evidence import Evidence, error_line
@@ -66,6 +67,21 @@ class Result:
 
     def __repr__(self) -> str:
         return f"{self.word:<8}{self.name}: {self.text}"
+
+
+def in_one_line(results: Iterable[Result]) -> list[Result]:
+    """Results of which those that say the same are one, with all their names and laws."""
+    found: dict[tuple[str, str], list[Result]] = {}
+    for each in results:
+        found.setdefault((each.word, each.text), []).append(each)
+    return [
+        replace(
+            first,
+            name=", ".join(each.name for each in (first, *others)),
+            law=" ".join(dict.fromkeys(each.law for each in (first, *others))),
+        )
+        for first, *others in found.values()
+    ]
 
 
 def run(one: Check, candidate: Candidate, seed: int = 0) -> Result:

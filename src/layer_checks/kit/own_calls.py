@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from layer_checks.evidence.evidence import Evidence, equivalent
 from layer_checks.kit.arguments import CannotTakeError, taken_by
+from layer_checks.kit.stages import stage
 
 # Logits of tokens of which some are hidden: ids, and where True keeps, both (batch, seq).
 Padded: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -124,18 +125,22 @@ def _under(
     way: Padded, model: nn.Module, ids: Tensor, atol: float, by_place: ByPlace | None
 ) -> Evidence:
     all_kept = torch.ones_like(ids, dtype=torch.bool)
-    equivalent(way(ids, all_kept), _logits(model.forward(ids)), atol=atol)
+    with stage("where nothing is hidden"):
+        equivalent(way(ids, all_kept), _logits(model.forward(ids)), atol=atol)
     left, right = all_kept.clone(), all_kept.clone()
     left[1, :_TWO] = False
     right[1, -_TWO:] = False
-    equivalent(way(ids, right)[1, :-_TWO], _logits(model.forward(ids[1:, :-_TWO]))[0], atol=atol)
+    alone = _logits(model.forward(ids[1:, :-_TWO]))[0]
+    with stage("where the last two are hidden"):
+        equivalent(way(ids, right)[1, :-_TWO], alone, atol=atol)
     found = way(ids, left)[1, _TWO:].detach()
     text = ids[1:, _TWO:]
     possible = [_logits(model.forward(text))[0].detach()]
     if by_place is not None:
         possible.append(by_place(text, _TWO)[0].detach())
     apart = [(each - found).abs().max().nan_to_num(torch.inf).item() for each in possible]
-    return equivalent(found, possible[apart.index(min(apart))], atol=atol)
+    with stage("where the first two are hidden"):
+        return equivalent(found, possible[apart.index(min(apart))], atol=atol)
 
 
 def in_steps(model: nn.Module, ids: Tensor, sizes: Sequence[int]) -> Tensor | None:

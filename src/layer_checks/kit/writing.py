@@ -88,6 +88,34 @@ def written(model: Any, ids: Tensor, max_new_tokens: int = _NEW, **options: Any)
     return result
 
 
+def written_past(model: Any, ids: Tensor, positions: int) -> Evidence:
+    """Checks that a model whose positions are used up refuses, stops, or reads the last tokens.
+
+    Args:
+        model: What writes.
+        ids: The prompts, fewer tokens than there are positions.
+        positions: How many there are.
+
+    Raises:
+        AssertionError: If other tokens follow.
+        CannotTakeError: If there is no `generate`, or it can only draw.
+    """
+    _require(model, "generate", "max_new_tokens")
+    greedily = _greedily(model.generate)
+    try:
+        with seeded(1):
+            found = model.generate(ids, max_new_tokens=positions, **greedily)
+    except Exception:  # of any kind, as people refuse
+        return holds(True, "it refuses")
+    model.eval()
+    expected = ids
+    while expected.shape[1] < found.shape[1]:
+        with torch.no_grad():
+            new = model(expected[:, -positions:])[:, -1].argmax(dim=-1)
+        expected = torch.cat([expected, new[:, None]], dim=1)
+    return equivalent(found, expected)
+
+
 def rows_ending_apart(theirs: Writing) -> tuple[Tensor, int]:
     """Gives an oracle weights with which rows end in three or more different steps.
 

@@ -111,6 +111,17 @@ class NeitherCausalNorScaled(NotCausal):
 _with_weights("divided by d_k")
 
 
+@causal_self_attention.wrong(
+    "divide by the root of the width of one head, d_k = d_model / num_heads.",
+    name="divided by the root of d_model",
+)
+class RootOfDModel(_CausalSelfAttention):
+    """Divides by the root of the model's width."""
+
+    def weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+        return super().weights(query / math.sqrt(self.num_heads), key, mask)
+
+
 _with_weights("softmax over the queries")
 _with_weights("mask after the softmax")
 _with_weights("mask added")

@@ -73,6 +73,21 @@ class _Writing(GPT2):
         return bool(ended.all())
 
 
+@gpt2.wrong("where positions are used up, go on from the last tokens, or refuse.")
+class GoesOnFromTheFirst(_Writing):
+    """Reads the first tokens again and again once there are no more positions."""
+
+    def generate(self, ids: Any, max_new_tokens: int, **options: Any) -> Any:  # type: ignore[override]  # no wrong version is about the others
+        positions = self.config.n_positions
+        if not isinstance(ids, Tensor) or ids.shape[-1] + max_new_tokens <= positions:
+            return super().generate(ids, max_new_tokens, **options)
+        for _ in range(max_new_tokens):
+            with torch.no_grad():
+                new = self.reading()(ids[..., :positions])[..., -1, :].argmax(dim=-1)
+            ids = torch.cat([ids, new[..., None]], dim=-1)
+        return ids
+
+
 @gpt2.wrong("switch dropout off while it writes, and leave the model's mode as it was.")
 class DropsWhileItWrites(_Writing):
     """Writes in the mode in which it is."""

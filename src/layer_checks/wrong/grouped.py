@@ -8,7 +8,14 @@ from torch import Tensor, nn
 
 from layer_checks.checks.grouped import grouped_query_attention
 from layer_checks.wrong import attention
-from transformer_layers import KeyValueCache
+from transformer_layers import KeyValueCache, RotaryPositions
+
+
+def _turned(x: Tensor, angles: Tensor) -> Tensor:
+    """The features in halves, turned by angles of one for each pair."""
+    first, second = x.chunk(2, dim=-1)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 
 
 @grouped_query_attention.right_otherwise
@@ -127,6 +134,33 @@ class ScaleOfAnotherWidth(_Grouped):
     def weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
         width = self.q_proj.in_features / (self.q_proj.out_features / self.d_k)
         return super().weights(query * (self.d_k / width) ** 0.5, key, mask)
+
+
+@grouped_query_attention.wrong(
+    "divide by the root of the width of one head, d_k.", name="divided by the root of d_model"
+)
+class RootOfDModel(_Grouped):
+    """Divides by the root of the model's width."""
+
+    def weights(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+        return super().weights(query * (self.d_k / self.q_proj.in_features) ** 0.5, key, mask)
+
+
+@grouped_query_attention.wrong(
+    "make the table of angles for the width of one head, whose pairs have all frequencies from 1 "
+    "to nearly 1 / base.",
+    name="angles of d_model",
+)
+class AnglesOfDModel(_Grouped):
+    """Turns the pairs of a head by the first angles of a table for the model's width."""
+
+    def placed(
+        self, query: Tensor, key: Tensor, value: Tensor, places: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        table = RotaryPositions(self.q_proj.in_features, base=self.positions.base)
+        frequencies = table.frequencies()[: self.d_k // 2]
+        angles = places[..., None].double() * frequencies
+        return _turned(query, angles), _turned(key, angles), value
 
 
 @grouped_query_attention.wrong("take the width of a head that is asked for.", name="d_k ignored")

@@ -104,7 +104,8 @@ class TestParts:
 
         report = check("TransformerEncoderLayer", NoSecondSum)
         assert report.part == (
-            "norm2 is the first part that is called otherwise: its x is another one"
+            "norm2 is the first part that is called otherwise: its x has other values; look "
+            "between feed_forward and it"
         )
         assert "look at the parts: norm2" in repr(report)
 
@@ -133,7 +134,8 @@ class TestParts:
                 "GPT2",
                 "not causal",
                 "h.0.attn is the first part whose output differs; its input is the same; inside "
-                "it, c_proj is the first part that is called otherwise: its x is another one; "
+                "it, c_proj is the first part that is called otherwise: its x has other values; "
+                "look between c_attn and it; "
                 "CausalSelfAttention behaves like: not causal - mask the scores: a position must "
                 "not see what follows it. A mask that is only held hides nothing",
             ),

@@ -139,7 +139,8 @@ def test_a_bug_inside_one_is_found_in_its_part() -> None:
     assert report.part == (
         "model.layers.0.self_attn (your layers.0.attention) is the first part whose output "
         "differs; its input is the same; inside it, o_proj (your layers.0.attention.wo) is the "
-        "first part that is called otherwise: its input is another one; GroupedQueryAttention "
+        "first part that is called otherwise: its input has other values; look between v_proj "
+        "(your layers.0.attention.wv) and it; GroupedQueryAttention "
         "behaves like: tiled - let neighboring heads of queries share a head of keys: repeat "
         "each, do not tile them all"
     )
@@ -272,7 +273,9 @@ def test_a_bug_in_packed_projections_of_no_known_order_is_found_in_its_part() ->
     assert report.part == (
         "h.0.attn (your trf_blocks.0.att) is the first part whose output differs; its input is the "
         "same; inside it, c_proj (your trf_blocks.0.att.proj) is the first part that is called "
-        "otherwise: its x is another one; CausalSelfAttention behaves like: not scaled - divide "
+        "otherwise: its x has other values; look between c_attn (your trf_blocks.0.att.qkv) and "
+        "it; "
+        "CausalSelfAttention behaves like: not scaled - divide "
         "the products by √d_k, or the softmax saturates as d_k grows"
     )
 

@@ -240,8 +240,8 @@ class Interrupted(LayerNorm):
         (7, "TypeError: 'int' object is not callable"),
         (OtherShape, "failed  values: shape (3, 2, 1) against (3, 2, 5)"),
         (ScalarWeight, "failed  parameters: weight (1,) against (5,)"),
-        (NoForward, "failed  values: NotImplementedError: Module [NoForward] is missing the requ"),
-        (Interrupted, "failed  values: RuntimeError: line one\n"),
+        (NoForward, ": NotImplementedError: Module [NoForward] is missing the requ"),
+        (Interrupted, ": RuntimeError: line one\n"),
     ],
 )
 def test_a_layer_that_does_not_fit_gets_a_line(candidate: Callable, line: str) -> None:
@@ -250,10 +250,18 @@ def test_a_layer_that_does_not_fit_gets_a_line(candidate: Callable, line: str) -
     assert line in unfolded(report) + "\n"
 
 
+def test_what_says_the_same_is_one_line_and_each_is_found_by_its_name() -> None:
+    report = check("LayerNorm", Interrupted)
+    assert unfolded(report).count("RuntimeError: line one") == 4  # to paste, and of each kind
+    assert report["values"].text == report["gradients"].text == "RuntimeError: line one"
+    with pytest.raises(KeyError, match="no check 'value'; there are "):
+        report["value"]
+
+
 def test_what_cannot_be_asked_is_no_law_that_holds() -> None:
     report = check("dropout", lambda x, p: x)
     assert not report
-    assert "unasked kept share: its call takes no training" in unfolded(report)
+    assert re.search(r"unasked kept share, .*: its call takes no training", unfolded(report))
     assert "could not be asked" in report.headline
 
 

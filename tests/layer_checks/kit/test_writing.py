@@ -14,6 +14,7 @@ from transformer_layers import GPT2, GPT2Config
 with_the_mistakes = pytest.mark.xdist_group("mistakes of GPT2")
 ASKED = {"greedy tokens", "rows that end", "end in a prompt", "nucleus", "nucleus of four"}
 ASKED |= {
+    "past the positions",
     "modes after writing",
     "streams in turn",
     "draws of a generator",
