@@ -24,6 +24,7 @@ from evaluation.benchmarks.contestants import (
     ready_models,
     with_transformers,
 )
+from evaluation.benchmarks.profiled import parts
 from evaluation.benchmarks.timing import interleaved, ratio
 from transformer_layers import (
     GPT2Config,
@@ -155,6 +156,7 @@ def measure(plan: Plan) -> dict[str, object]:
             {"contestant": name} | asdict(one.error) | {"dtype": str(one.error.dtype)}
             for name, one in ready.items()
         ],
+        "profile": _profile(eager, ids, plan),
         "peak_memory": _peaks(eager, ids, plan),
         "attention_memory": memory.growth_of_attention(plan.config, list(plan.growth)),
         "llama": _llama(plan),
@@ -174,6 +176,7 @@ def _llama(plan: Plan) -> dict[str, object]:
     return {
         "model": _sizes(model, plan.llama),
         "timings": _forwards_and_generation(everyone, ids, plan),
+        "profile": _profile({name: everyone[name] for name in (THEIRS, LLAMA)}, ids, plan),
     }
 
 
@@ -206,26 +209,38 @@ def _sizes(model: nn.Module, config: Any) -> dict[str, object]:
     return {"parameters": count, **asdict(config)}
 
 
+def _calls(ids: Tensor, plan: Plan) -> dict[tuple[str, int], Callable[[Contestant], object]]:
+    """The forwards and the generation, by task and number of positions."""
+    calls: dict[tuple[str, int], Callable[[Contestant], object]] = {
+        ("forward", seq): lambda one, seq=seq: one.forward(ids[:, :seq])  # type: ignore[misc]
+        for seq in plan.forward
+    }
+    prompt = ids[:, : plan.prompt]
+    return calls | {("generate", plan.new): lambda one: one.generate(prompt, plan.new)}
+
+
 def _forwards_and_generation(
     contestants: dict[str, Contestant], ids: Tensor, plan: Plan
 ) -> list[dict[str, object]]:
-    timings = [
-        _timing(
-            "forward", seq, contestants, plan.rounds, lambda one, seq=seq: one.forward(ids[:, :seq])
-        )
-        for seq in plan.forward
+    return [
+        _timing(*title, contestants, plan.rounds, call) for title, call in _calls(ids, plan).items()
     ]
-    prompt = ids[:, : plan.prompt]
-    timings.append(
-        _timing(
-            "generate",
-            plan.new,
-            contestants,
-            plan.rounds,
-            lambda one: one.generate(prompt, plan.new),
-        )
-    )
-    return timings
+
+
+def _profile(
+    contestants: dict[str, Contestant], ids: Tensor, plan: Plan
+) -> list[dict[str, object]]:
+    return [
+        {
+            "task": task,
+            "positions": positions,
+            "seconds": {
+                name: asdict(parts(lambda one=one, call=call: call(one)))  # type: ignore[misc]
+                for name, one in contestants.items()
+            },
+        }
+        for (task, positions), call in _calls(ids, plan).items()
+    ]
 
 
 def _timing(

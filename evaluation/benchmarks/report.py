@@ -45,6 +45,11 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
             f"{error['positions']} tokens unchanged"
         )
     yield ""
+    for row in [*results["profile"], *results["llama"]["profile"]]:
+        for name, spent in row["seconds"].items():
+            shares = ", ".join(f"{part} {1e3 * own:.1f} ms" for part, own in spent.items())
+            yield f"profile of {row['task']}, {row['positions']}, {name}: {shares}"
+    yield ""
     for peak in results["peak_memory"]:
         sizes = ", ".join(f"{name} {size / 2**20:.0f} MiB" for name, size in peak["bytes"].items())
         yield f"allocated at once, {peak['task']}, {peak['positions']}: {sizes}"

@@ -77,6 +77,7 @@ PAGES = {
     "sampling": "gpt2/generation.html",
     "batch_norm": "normalization/batch_normalization.html",
     "rotary": "llama/rotary_positions.html",
+    "longer": "llama/longer_texts.html",
     "gates": "llama/rms_norm_and_gates.html",
     "merges": "gpt2/tokenizer.html",
     "shared_keys": "llama/sharing_keys.html",
@@ -240,6 +241,13 @@ def rotary_score(
         x[0, place :: rotary.d_k // 2] = pair
         turned.append(rotary(x, torch.tensor([position]))[0])
     return (turned[0] @ turned[1])[None]
+
+
+def unmet(distance: int, speed: float, trained: float, length: int) -> torch.Tensor:
+    """1 where a hand has gone further than at any distance of training, and never went round."""
+    angles = torch.arange(length) * trained
+    went_round = (angles >= 2 * math.pi).any()
+    return ((distance * speed > angles + 1e-6).all() & ~went_round).double()[None]
 
 
 def slopes_of_activations(x: float) -> torch.Tensor:
@@ -430,6 +438,11 @@ COMPUTED = {
         places,
         "(a, b, width) => [live.dot(live.position(a, width), live.position(b, width))]",
         common,
+    ),
+    "angle that training did not show": Computed(
+        lambda: (one_of(0, 5, 63, 64, 200), one_of(1.0, 0.3, 0.03), one_of(0.03, 0.01), 64),
+        "(...of) => [Number(live.unmetAngle(...of))]",
+        unmet,
     ),
     "lasso": Computed(regression, "(g, c, s, rate) => live.lasso(g, c, s, rate, 400)", lasso),
     "ridge": Computed(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from evaluation.benchmarks import memory, timing
+from evaluation.benchmarks import memory, profiled, timing
 from evaluation.benchmarks.contestants import (
     LLAMA,
     OURS,
@@ -71,6 +71,14 @@ def check_structure(results, plan, threads):
     assert all(rate["gflops"] > 0 for rate in rates)
     assert [error["contestant"] for error in results["errors"]] == list(READY)
     assert all(list(peak["bytes"]) == [THEIRS, OURS] for peak in results["peak_memory"])
+    for profile, name in ((results["profile"], OURS), (results["llama"]["profile"], LLAMA)):
+        assert [(row["task"], row["positions"]) for row in profile] == [
+            *(("forward", seq) for seq in plan.forward),
+            ("generate", plan.new),
+        ]
+        for row in profile:
+            assert list(row["seconds"]) == [THEIRS, name]
+            assert all(spent["products"] > 0 for spent in row["seconds"].values())
     assert [row["positions"] for row in results["attention_memory"]] == list(plan.growth)
     assert results["machine"]["threads"] == threads
 
@@ -111,6 +119,24 @@ def test_ratios_are_taken_round_by_round():
     reference = [1.0, 10.0, 100.0, 1000.0, 10000.0]
     ratio = timing.ratio([0.5, 6.0, 70.0, 800.0, 9000.0], reference)
     assert (ratio.lower, ratio.median, ratio.upper) == pytest.approx((0.6, 0.7, 0.8))
+
+
+def test_time_goes_to_what_was_called():
+    a, queries = torch.randn(256, 256), torch.randn(1, 2, 64, 16)
+
+    def products():
+        for _ in range(20):
+            a @ a
+
+    def attention():
+        torch.nn.functional.scaled_dot_product_attention(queries, queries, queries)
+
+    found = profiled.parts(products)
+    assert found.products > found.attention == 0
+    found = profiled.parts(attention)
+    assert found.attention > 0 == found.products
+    found = profiled.parts(lambda: a.exp())
+    assert found.others > 0 == found.products + found.attention
 
 
 def test_allocated_bytes_are_counted():

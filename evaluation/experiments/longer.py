@@ -1,0 +1,191 @@
+"""Small Llamas read prose that is four times as long as what they learned from.
+
+They learn from pieces of five novels by Jane Austen, and are asked for a sixth. A model is asked as
+it was trained, and with its rotary positions changed by each scaling: the weights are the same. Two
+questions ask what hurts: a model sees the last keys alone, at distances that it has learned; and
+the two halves of a short piece are moved apart by their position ids, so that it sees no more keys
+than in training. The control learned from pieces of the whole length.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from evaluation.novels import novels
+from transformer_layers import (
+    LinearScaling,
+    Llama,
+    Llama3Scaling,
+    LlamaConfig,
+    NTKScaling,
+    YaRNScaling,
+    train_tokenizer,
+)
+from transformer_layers.positions.scaling import Scaling
+from transformer_training.toy_language.model import by_itself
+
+SOURCES = (
+    "evaluation/novels.py",
+    "src/transformer_layers/attention/causal.py",
+    "src/transformer_layers/attention/grouped.py",
+    "src/transformer_layers/feed_forward/gated.py",
+    "src/transformer_layers/models/llama/block.py",
+    "src/transformer_layers/models/llama/model.py",
+    "src/transformer_layers/models/rotary_decoder.py",
+    "src/transformer_layers/norms/rms_norm.py",
+    "src/transformer_layers/positions/rotary.py",
+    "src/transformer_layers/positions/scaling.py",
+    "src/transformer_layers/tokenizers/*.py",
+    "src/transformer_training/toy_language/model.py",
+)
+HELD_OUT = "Persuasion"
+SEEDS = 10
+LENGTH = 64  # tokens of a piece in training
+FACTOR = 4
+LONG = FACTOR * LENGTH
+BIN = 16  # positions over which a loss is averaged
+STEPS = 2000
+MORE_STEPS = 100  # of the training at the whole length
+TOKENS = 1024  # of a batch
+RATE = 3e-3
+GAPS = (0, 64, 128, 192)
+CONFIG = LlamaConfig(
+    vocab_size=1024,
+    hidden_size=64,
+    intermediate_size=172,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=4,
+    max_position_embeddings=LONG,
+    tie_word_embeddings=True,
+)
+SCALINGS: dict[str, Scaling | None] = {
+    "as trained": None,
+    "linear": LinearScaling(FACTOR),
+    "NTK": NTKScaling(FACTOR),
+    "YaRN": YaRNScaling(FACTOR, original_max_position_embeddings=LENGTH),
+    "Llama 3": Llama3Scaling(FACTOR, 1.0, 4.0, original_max_position_embeddings=LENGTH),
+}
+
+
+def texts() -> tuple[Int[Tensor, " tokens"], Int[Tensor, " tokens"]]:
+    """The tokens of five novels, and those of the sixth; the tokenizer learned from the five."""
+    by_name = novels()
+    held_out = by_name.pop(HELD_OUT)
+    tokenizer = train_tokenizer(by_name.values(), CONFIG.vocab_size)
+    return torch.cat([tokenizer.encode(each) for each in by_name.values()]), tokenizer.encode(
+        held_out
+    )
+
+
+def learn(model: Llama, tokens: Int[Tensor, " count"], seq: int, steps: int, rate: float) -> None:
+    """Trains a model on pieces drawn at random, at a rate that falls to nothing."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.95), fused=True)
+    falling = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / 50, 1.0) * (1 - step / steps)
+    )
+    for _ in range(steps):
+        starts = torch.randint(len(tokens) - seq, (TOKENS // seq, 1))
+        loss = model.loss(tokens[starts + torch.arange(seq + 1)])
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        falling.step()
+
+
+def with_scaling(model: Llama, scaling: Scaling | None) -> Llama:
+    """A model of the same weights, with its rotary positions changed."""
+    other = Llama(replace(model.config, rope_scaling=scaling))
+    other.load_state_dict(model.state_dict())
+    return other.eval()
+
+
+@torch.no_grad()
+def losses(
+    model: Llama,
+    pieces: Int[Tensor, "count seq_and_next"],
+    mask: Bool[Tensor, "seq seq"] | None = None,
+    positions: Int[Tensor, " seq"] | None = None,
+) -> Float[Tensor, " seq"]:
+    """The mean loss of the token after each position, in nats."""
+    found = torch.zeros(pieces.shape[1] - 1)
+    for ids in pieces.split(32):
+        seen = None if mask is None else mask.expand(len(ids), *mask.shape)
+        logits = model(ids[:, :-1], mask=seen, positions=positions)
+        targets = ids[:, 1:]
+        found += nn.functional.cross_entropy(logits.mT, targets, reduction="none").sum(0)
+    return found / len(pieces)
+
+
+def window(size: int) -> Bool[Tensor, "seq seq"]:
+    """A mask that shows to each of `LONG` positions the last keys alone, itself among them."""
+    everything = torch.ones(LONG, LONG, dtype=torch.bool)
+    return everything.tril() & everything.triu(1 - size)
+
+
+def measure() -> dict[str, Any]:
+    """Losses by position of ten seeds, in nats, each rounded to four digits.
+
+    Returns:
+        "losses": for each way of asking, for each seed, a loss for every `BIN` positions; "apart":
+        the loss of a short piece's second half, its position ids moved by each of "gaps"; "alone":
+        the same without the first half; "more": the losses after `MORE_STEPS` updates at the whole
+        length; and sizes.
+    """
+    learned, held_out = texts()
+    pieces = held_out[: (len(held_out) - 1) // LONG * LONG + 1].unfold(0, LONG + 1, LONG)
+    short = held_out[: (len(held_out) - 1) // LENGTH * LENGTH + 1].unfold(0, LENGTH + 1, LENGTH)
+    found: dict[str, list[list[float]]] = {}
+    apart, alone, more = [], [], {}
+
+    def binned(values: Tensor) -> list[float]:
+        return [round(each, 4) for each in values.unflatten(0, (-1, BIN)).mean(1).tolist()]
+
+    def ask(into: dict[str, list[list[float]]], name: str, model: Llama, **options: Any) -> None:
+        into.setdefault(name, []).append(binned(losses(model, pieces, **options)))
+
+    half = LENGTH // 2
+    places = torch.arange(LENGTH)
+    second = (places >= half).expand(LENGTH, -1) | (places < half)[:, None]
+    for seed in range(SEEDS):
+        with by_itself(seed):
+            model = Llama(CONFIG)
+            learn(model, learned, LENGTH, STEPS, RATE)
+            for name, scaling in SCALINGS.items():
+                ask(found, name, with_scaling(model, scaling))
+            ask(found, "window", model, mask=window(LENGTH))
+
+            def of_half(gap: int, mask: Tensor | None = None, model: Llama = model) -> float:
+                moved = places + gap * (places >= half)
+                return round(losses(model, short, mask, moved)[half:].mean().item(), 4)
+
+            apart.append([of_half(gap) for gap in GAPS])
+            alone.append(of_half(0, second))
+            for name in ("as trained", "linear", "YaRN"):
+                longer = with_scaling(model, SCALINGS[name])
+                learn(longer, learned, LONG, MORE_STEPS, RATE / 10)
+                ask(more, name, longer)
+        with by_itself(seed):
+            control = Llama(CONFIG)
+            learn(control, learned, LONG, STEPS, RATE)
+            ask(found, "trained on all", control)
+    return {
+        "seeds": SEEDS,
+        "length": LENGTH,
+        "factor": FACTOR,
+        "bin": BIN,
+        "steps": STEPS,
+        "more_steps": MORE_STEPS,
+        "tokens": TOKENS,
+        "scored": pieces.shape[0] * LONG,
+        "weights": sum(each.numel() for each in Llama(CONFIG).parameters()),
+        "losses": found,
+        "apart": apart,
+        "gaps": list(GAPS),
+        "alone": alone,
+        "more": more,
+    }
