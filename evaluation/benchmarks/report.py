@@ -45,10 +45,7 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
             f"{error['positions']} tokens unchanged"
         )
     yield ""
-    for row in [*results["profile"], *results["llama"]["profile"]]:
-        for name, spent in row["seconds"].items():
-            shares = ", ".join(f"{part} {1e3 * own:.1f} ms" for part, own in spent.items())
-            yield f"profile of {row['task']}, {row['positions']}, {name}: {shares}"
+    yield from profile_lines(results["profile"])
     yield ""
     for peak in results["peak_memory"]:
         sizes = ", ".join(f"{name} {size / 2**20:.0f} MiB" for name, size in peak["bytes"].items())
@@ -58,3 +55,15 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
             f"attention of {row['positions']} positions: {row['layer'] / 2**20:.2f} MiB, by the "
             f"definition {row['definition'] / 2**20:.2f} MiB"
         )
+
+
+def profile_lines(profile: dict[str, Any]) -> Iterator[str]:
+    """The profile as lines of text.
+
+    Args:
+        profile: As :func:`benchmarks.measure.measure_profile` returns it.
+    """
+    for row in profile["rows"]:
+        for name, spent in row["seconds"].items():
+            parts = ", ".join(f"{part} {1e3 * own:.1f} ms" for part, own in spent.items())
+            yield f"profile of {row['task']}, {row['positions']}, {name}: {parts}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from evaluation.benchmarks import __main__ as benchmarks
 from evaluation.benchmarks import memory, profiled, timing
 from evaluation.benchmarks.contestants import (
     LLAMA,
@@ -71,14 +72,12 @@ def check_structure(results, plan, threads):
     assert all(rate["gflops"] > 0 for rate in rates)
     assert [error["contestant"] for error in results["errors"]] == list(READY)
     assert all(list(peak["bytes"]) == [THEIRS, OURS] for peak in results["peak_memory"])
-    for profile, name in ((results["profile"], OURS), (results["llama"]["profile"], LLAMA)):
-        assert [(row["task"], row["positions"]) for row in profile] == [
-            *(("forward", seq) for seq in plan.forward),
-            ("generate", plan.new),
-        ]
-        for row in profile:
-            assert list(row["seconds"]) == [THEIRS, name]
-            assert all(spent["products"] > 0 for spent in row["seconds"].values())
+    rows = results["profile"]["rows"]
+    asked = [*(("forward", seq) for seq in plan.forward), ("generate", plan.new)]
+    assert [(row["task"], row["positions"]) for row in rows] == 2 * asked
+    for row, name in zip(rows, [OURS] * len(asked) + [LLAMA] * len(asked), strict=True):
+        assert list(row["seconds"]) == [THEIRS, name]
+        assert all(spent["products"] > 0 for spent in row["seconds"].values())
     assert [row["positions"] for row in results["attention_memory"]] == list(plan.growth)
     assert results["machine"]["threads"] == threads
 
@@ -89,6 +88,17 @@ def test_a_quick_run(quick):
     for name in (THEIRS, OURS, LLAMA, TRANSLATOR, *READY):
         assert name in printed
     assert results["machine"]["processor"] in printed
+
+
+def test_the_profile_alone_leaves_the_rest_of_the_results_as_it_is(tmp_path, monkeypatch):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"machine": 1, "profile": None}))
+    command = ["benchmarks", "--quick", "--profile", "--threads=1", f"--output={path}"]
+    monkeypatch.setattr(sys, "argv", command)
+    benchmarks.main()
+    results = json.loads(path.read_text())
+    assert results["machine"] == 1
+    assert len(results["profile"]["rows"]) == 8
 
 
 def test_the_written_results_are_of_a_full_run():
