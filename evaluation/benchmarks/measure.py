@@ -211,8 +211,7 @@ def _sizes(model: nn.Module, config: Any) -> dict[str, object]:
 def _calls(ids: Tensor, plan: Plan) -> dict[tuple[str, int], Callable[[Contestant], object]]:
     """The forwards and the generation, by task and number of positions."""
     calls: dict[tuple[str, int], Callable[[Contestant], object]] = {
-        ("forward", seq): lambda one, seq=seq: one.forward(ids[:, :seq])  # type: ignore[misc]
-        for seq in plan.forward
+        ("forward", seq): lambda one, seq=seq: one.forward(ids[:, :seq]) for seq in plan.forward
     }
     prompt = ids[:, : plan.prompt]
     return calls | {("generate", plan.new): lambda one: one.generate(prompt, plan.new)}
@@ -255,7 +254,7 @@ def _profile(
             "task": task,
             "positions": positions,
             "seconds": {
-                name: asdict(parts(lambda one=one, call=call: call(one)))  # type: ignore[misc]
+                name: asdict(parts(lambda one=one, call=call: call(one)))
                 for name, one in contestants.items()
             },
         }

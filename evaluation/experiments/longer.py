@@ -4,7 +4,8 @@ They learn from pieces of five novels by Jane Austen, and are asked for a sixth.
 it was trained, and with its rotary positions changed by each scaling: the weights are the same. Two
 questions ask what hurts: a model sees the last keys alone, at distances that it has learned; and
 the two halves of a short piece are moved apart by their position ids, so that it sees no more keys
-than in training.
+than in training. A Llama of one block learns the sentences of the toy language, and is asked with
+the last word's position id moved.
 """
 
 from dataclasses import replace
@@ -24,7 +25,8 @@ from transformer_layers import (
     YaRNScaling,
     train_tokenizer,
 )
-from transformer_layers.positions.scaling import Scaling
+from transformer_layers.checkpoints.rotary_entries import RopeScaling
+from transformer_training.toy_language import VERBS, WORDS, draw, encode, kind
 from transformer_training.toy_language.model import by_itself
 
 SOURCES = (
@@ -39,7 +41,7 @@ SOURCES = (
     "src/transformer_layers/positions/rotary.py",
     "src/transformer_layers/positions/scaling.py",
     "src/transformer_layers/tokenizers/*.py",
-    "src/transformer_training/toy_language/model.py",
+    "src/transformer_training/toy_language/*.py",
 )
 HELD_OUT = "Persuasion"
 SEEDS = 10
@@ -63,12 +65,15 @@ CONFIG = LlamaConfig(
     max_position_embeddings=LONG,
     tie_word_embeddings=True,
 )
-SCALINGS: dict[str, Scaling | None] = {
+FURTHER = (0, 3, 6)  # positions by which the last word of a sentence is moved
+WORD_STEPS = 500
+WORD_CONFIG = LlamaConfig(len(WORDS), 32, 64, num_hidden_layers=1, num_attention_heads=2)
+SCALINGS: dict[str, RopeScaling | NTKScaling | None] = {
     "as trained": None,
-    "linear": LinearScaling(FACTOR),
-    "NTK": NTKScaling(FACTOR),
-    "YaRN": YaRNScaling(FACTOR, original_max_position_embeddings=LENGTH),
-    "Llama 3": Llama3Scaling(FACTOR, 1.0, 4.0, original_max_position_embeddings=LENGTH),
+    "linear": LinearScaling(float(FACTOR)),
+    "NTK": NTKScaling(float(FACTOR)),
+    "YaRN": YaRNScaling(float(FACTOR), original_max_position_embeddings=LENGTH),
+    "Llama 3": Llama3Scaling(float(FACTOR), 1.0, 4.0, original_max_position_embeddings=LENGTH),
 }
 
 
@@ -98,9 +103,15 @@ def learn(model: Llama, tokens: Int[Tensor, " count"], seq: int, steps: int, rat
         falling.step()
 
 
-def with_scaling(model: Llama, scaling: Scaling | None) -> Llama:
+def with_scaling(model: Llama, scaling: RopeScaling | NTKScaling | None) -> Llama:
     """A model of the same weights, with its rotary positions changed."""
-    other = Llama(replace(model.config, rope_scaling=scaling))
+    if isinstance(scaling, NTKScaling):  # a config says it by another base
+        d_k = model.config.d_k
+        base = model.config.rope_theta * scaling.factor ** (d_k / (d_k - 2))
+        changed = replace(model.config, rope_theta=base)
+    else:
+        changed = replace(model.config, rope_scaling=scaling)
+    other = Llama(changed)
     other.load_state_dict(model.state_dict())
     return other.eval()
 
@@ -168,16 +179,45 @@ def of_seed(
         }
 
 
+def of_words(seed: int) -> list[float]:
+    """The share of right verbs of a Llama of one block, the last word moved by each of `FURTHER`.
+
+    The words stay as they are: the position id of the last one alone is another.
+    """
+    with by_itself(seed):
+        model = Llama(WORD_CONFIG)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+        for _ in range(WORD_STEPS):
+            loss = model.loss(draw(VERBS, 11))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        verbs = encode("is are")
+
+        @torch.no_grad()
+        def share(further: int) -> float:
+            positions, found = torch.tensor([0, 1, 2, 3, 4, 5 + further]), []
+            for asked in map(kind, ("near here", "or here")):
+                scores = model(asked.prompts, positions=positions)[:, -1, verbs]
+                found.append((verbs[scores.argmax(-1)] == asked.right).double())
+            return round(torch.cat(found).mean().item(), 4)
+
+        return [share(each) for each in FURTHER]
+
+
 def measure() -> dict[str, Any]:
     """Ten models, and sizes.
 
     Returns:
-        "rows": what :func:`of_seed` finds, of each seed.
+        "rows": what :func:`of_seed` finds, of each seed; "words": what :func:`of_words` finds.
     """
     learned, held_out = texts()
     held_out = held_out[: SCORED + 1]
     return {
         "rows": [of_seed(seed, learned, held_out) for seed in range(SEEDS)],
+        "words": [of_words(seed) for seed in range(SEEDS)],
+        "further": list(FURTHER),
+        "word_steps": WORD_STEPS,
         "seeds": SEEDS,
         "length": LENGTH,
         "factor": FACTOR,

@@ -51,4 +51,5 @@ QUESTIONS = {
     "latent attention": "llama/latent_attention.html",
     "attention sink": "llama/far_away.html#an-attention-sink",
     "ten models": "llama/ten_models.html",
+    "longer than it was trained": "llama/longer_texts.html",
 }
