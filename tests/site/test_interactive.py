@@ -244,10 +244,11 @@ def rotary_score(
 
 
 def unmet(distance: int, speed: float, trained: float, length: int) -> torch.Tensor:
-    """1 where a hand has gone further than at any distance of training, and never went round."""
-    angles = torch.arange(length) * trained
-    went_round = (angles >= 2 * math.pi).any()
-    return ((distance * speed > angles + 1e-6).all() & ~went_round).double()[None]
+    """1 where no angle of training, be they as near to each other as they may, is as large."""
+    angles = torch.linspace(0, (length - 1) * trained, 100 * length, dtype=torch.float64)
+    x, y = math.cos(distance * speed), math.sin(distance * speed)
+    far = (angles.cos() - x).square() + (angles.sin() - y).square()
+    return (far.min().sqrt() > 0.002).double()[None]
 
 
 def slopes_of_activations(x: float) -> torch.Tensor:
@@ -440,7 +441,7 @@ COMPUTED = {
         common,
     ),
     "angle that training did not show": Computed(
-        lambda: (one_of(0, 5, 63, 64, 200), one_of(1.0, 0.3, 0.03), one_of(0.03, 0.01), 64),
+        lambda: (one_of(0, 5, 63, 64, 200), one_of(1.0, 0.3, 0.03), one_of(0.2, 0.03, 0.01), 64),
         "(...of) => [Number(live.unmetAngle(...of))]",
         unmet,
     ),

@@ -3,11 +3,11 @@
   "use strict";
   var live = VerifiedBook.interactive;
 
-  // Whether a hand at the angle has met no distance of training, 0 to length - 1, at that angle or
-  // beyond it; a hand that went round has met all. Both speeds are in radians a token.
+  // Whether a hand stands where no distance of training, 0 to length - 1, has brought it: beyond the
+  // last angle that it met, and before the whole turn. Both speeds are in radians a token.
   live.unmetAngle = function (distance, speed, trained, length) {
     var met = (length - 1) * trained;
-    return met < 2 * Math.PI && distance * speed > met * (1 + 1e-6);
+    return distance * speed % (2 * Math.PI) > met + 1e-6;
   };
 
   function drawn(name, attributes) {
