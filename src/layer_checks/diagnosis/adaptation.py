@@ -42,7 +42,10 @@ MASKS: Mapping[str, str] = {
     "added, head axis": "the mask becomes 0 and -inf, with an axis for the heads",
     "padding": "the mask is one of padding, for each key: True blocks",
     "kept": "the mask is one of padding, for each key: 1 keeps",
+    "true keeps": "the mask is one of padding, for each key: True keeps",
 }
+# What torch calls a mask in which True hides a key: it has no other meaning.
+_HIDES = frozenset({"key_padding_mask", "src_key_padding_mask", "memory_key_padding_mask"})
 # How others are given a causal mask that the book's layer makes itself: the words for it.
 CAUSAL: Mapping[str, str] = {
     "blocked": "in which True blocks",
@@ -544,11 +547,13 @@ def _as_meant(mask: Tensor, meaning: str, query: Any, key: Any, module: nn.Modul
     """A mask of ours in another meaning, for these inputs of queries and keys."""
     if mask.dtype != torch.bool:
         return mask
-    if meaning in ("padding", "kept"):
+    if meaning in ("padding", "kept", "true keeps"):
         if mask.ndim != 3 or mask.shape[-2] != 1:
             raise CannotTakeError("its mask is one of padding alone")
         keys = mask[:, 0]
-        return ~keys if meaning == "padding" else keys.long()
+        if meaning == "kept":
+            return keys.long()
+        return ~keys if meaning == "padding" else keys
     if meaning == "inverted":
         return ~mask
     if meaning == "by head":
@@ -570,6 +575,14 @@ def _as_meant(mask: Tensor, meaning: str, query: Any, key: Any, module: nn.Modul
 def is_compiled(candidate: object) -> bool:
     """Whether it is what `torch.compile` returns for a module."""
     return isinstance(getattr(candidate, "_orig_mod", None), nn.Module)
+
+
+def meanings_of_masks(candidate: object) -> tuple[str, ...]:
+    """What a mask of a class's layers may mean, keys of `MASKS`: torch's name for it says one."""
+    candidate = getattr(candidate, "candidate", candidate)  # where it is called in another form
+    called = signature_of(getattr(candidate, "forward", None) or (lambda: None))
+    hides = called is not None and bool(_HIDES & called.parameters.keys())
+    return tuple(each for each in MASKS if not (hides and each in ("kept", "true keeps")))
 
 
 def wants_a_mask(candidate: object) -> bool:

@@ -14,6 +14,7 @@ from layer_checks.diagnosis.adaptation import (
     MASKS,
     Adapted,
     WatchForSingles,
+    meanings_of_masks,
     takes_tables,
     wants_a_mask,
 )
@@ -525,7 +526,8 @@ class _Diagnosis:
     def _can_be_called(self, adapted: Adapted) -> bool:
         """Whether copies of the inputs, or another meaning of a mask, let the example run."""
         adapted.clones = adapted.edits
-        for meaning in (None, *MASKS) if "mask" in self.layer.signature else (None,):
+        masks = meanings_of_masks(self.candidate) if "mask" in self.layer.signature else ()
+        for meaning in (None, *masks):
             adapted.mask = meaning
             if self._problem(_Form(adapted)) is None:
                 return True
@@ -593,7 +595,7 @@ class _Diagnosis:
             return sum(self._result(each, tried, self.seed + 1).held for each in asked)
 
         best, most = adapted.mask, held() if asked else 0
-        for meaning in MASKS if most < len(asked) else ():
+        for meaning in meanings_of_masks(self.candidate) if most < len(asked) else ():
             adapted.mask = meaning
             count = held()
             if count > most:

@@ -152,10 +152,16 @@ def _of_setting(
 
 
 def _of_two(layer: Layer, setting: "_OwnEps | None", found: "Fingerprint") -> Mistakes:
-    """The two mistakes that make what a candidate computes only together."""
+    """The two mistakes that make what a candidate computes only together, the graver one first."""
+    laws = {each.name for each in layer.checks if each.kind == "law"}
+
+    def broken(version: WrongVersion) -> int:
+        return len(laws & _failures(layer, version.layer, setting))
+
     for first, second, makes_both in pairs(layer):
         if _alike(_known(layer, makes_both, setting), found):
-            return Mistakes(first, and_like=second)
+            graver, other = sorted((first, second), key=broken, reverse=True)
+            return Mistakes(graver, and_like=other)
     return Mistakes()
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from layer_checks.evidence.evidence import Evidence, equivalent
 from layer_checks.kit.arguments import CannotTakeError, taken_by
-from layer_checks.kit.stages import stage
+from layer_checks.kit.stages import equal_in_steps, stage
 
 # Logits of tokens of which some are hidden: ids, and where True keeps, both (batch, seq).
 Padded: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -33,6 +33,7 @@ _CACHES = (
     "caches",
     "kv_caches",
     "past_key_values",
+    "past_key_value",
     "past_kvs",
     "past_kv",
     "layer_past",
@@ -167,6 +168,28 @@ def in_steps(model: nn.Module, ids: Tensor, sizes: Sequence[int]) -> Tensor | No
         except Exception as error:  # it may take single tokens alone, or nothing so
             last = error
     raise CannotTakeError(f"its past cannot be handed on: {type(last).__name__}: {last}")
+
+
+def in_own_steps(layer: nn.Module, x: Tensor) -> Evidence | None:
+    """Holds steps of 3, 2 and 1 positions with a past of its own form against all six at once.
+
+    Args:
+        layer: An attention.
+        x: Its input, shape `(batch, 6, d_model)`.
+
+    Returns:
+        The evidence; None where it takes the book's cache, or no form of a past is known.
+
+    Raises:
+        AssertionError: If the outputs differ.
+        CannotTakeError: If it has such a form, and cannot be used so.
+    """
+    sizes = (3, 2, 1)
+    if "cache" in taken_by(layer.forward) and "use_cache" not in taken_by(layer.forward):
+        return None
+    if (steps := in_steps(layer, x, sizes)) is None:
+        return None
+    return equal_in_steps(steps, _logits(layer.forward(x)).detach(), sizes, atol=1e-12)
 
 
 def _begun(model: nn.Module, ids: Tensor) -> Next | None:

@@ -315,6 +315,38 @@ def test_a_mask_of_padding_alone() -> None:
     assert not [each.name for each in report.law if each.word == "failed"]
 
 
+class KeptAlone(PaddingAlone):
+    """True in its mask keeps a token, and no number will do."""
+
+    def forward(self, src: Tensor, attention_mask: Tensor | None = None) -> Tensor:  # type: ignore[override]  # another name
+        hidden = None if attention_mask is None else attention_mask.logical_not()
+        if attention_mask is not None and attention_mask.dtype != torch.bool:
+            raise TypeError("a mask of True and False is wanted")
+        return self.inner(src, src_key_padding_mask=hidden)
+
+
+class KeptByItsName(PaddingAlone):
+    """Its mask has torch's name for one in which True blocks; here it keeps."""
+
+    def forward(self, src: Tensor, src_key_padding_mask: Tensor | None = None) -> Tensor:
+        hidden = None if src_key_padding_mask is None else ~src_key_padding_mask
+        return self.inner(src, src_key_padding_mask=hidden)
+
+
+def test_a_mask_of_padding_in_which_true_keeps() -> None:
+    report = check("TransformerEncoderLayer", KeptAlone)
+    assert "the mask is one of padding, for each key: True keeps" in report.notes
+    assert not [each.name for each in report.law if each.word == "failed"]
+
+
+def test_a_mask_with_torchs_name_may_not_keep() -> None:
+    assert "padding" in {
+        each.name
+        for each in check("TransformerEncoderLayer", KeptByItsName).law
+        if each.word == "failed"
+    }
+
+
 class TestNamesOnly:
     def test_an_assertion_in_place_of_a_value_error(self) -> None:
         class Asserting(NamesThatSayNothing):

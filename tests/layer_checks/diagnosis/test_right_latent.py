@@ -70,3 +70,26 @@ def test_latent_attention_that_makes_no_keys_is_right():
     report = check("MultiHeadLatentAttention", ProductsInTheLatents)
     assert report, report.all
     assert report.judged
+
+
+class AlwaysCompressed(ProductsInTheLatents):
+    """Has no form in which queries are made of the input."""
+
+    def __init__(
+        self,
+        dim: int,
+        n_heads: int,
+        kv_lora_rank: int,
+        qk_nope_head_dim: int,
+        qk_rope_head_dim: int,
+        v_head_dim: int,
+        q_lora_rank: int | None = None,
+    ) -> None:
+        sizes = dim, n_heads, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim
+        super().__init__(*sizes, torch.empty(q_lora_rank).numel())  # type: ignore[arg-type]  # None is refused
+
+
+@pytest.mark.nightly  # a quarter of a minute
+def test_latent_attention_whose_queries_are_always_compressed_is_right():
+    report = check("MultiHeadLatentAttention", AlwaysCompressed)
+    assert report, report.all

@@ -345,3 +345,67 @@ def test_a_report_that_ended_early_counts_no_law_that_was_not_judged(
     monkeypatch.setattr("layer_checks.diagnosis.report.diagnose", half_done)
     report = check("LayerNorm", nn.LayerNorm)
     assert "could not be judged: it is not known which weight is which" in report.headline
+
+
+class WithAPast(nn.Module):
+    """Keys and values of earlier positions are handed in and out, as a pair."""
+
+    aligned = True
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.num_heads, self.p = num_heads, dropout
+        self.c_attn, self.c_proj = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        x: Tensor,
+        layer_past: tuple[Tensor, Tensor] | None = None,
+        use_cache: bool = False,
+    ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
+        query, key, value = (
+            each.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for each in self.c_attn(x).chunk(3, dim=-1)
+        )
+        if layer_past is not None:
+            key = torch.cat([layer_past[0], key], dim=2)
+            value = torch.cat([layer_past[1], value], dim=2)
+        past = key.shape[2] - query.shape[2] if self.aligned else 0
+        mask = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril(past)
+        p = self.p if self.training else 0.0
+        found = functional.scaled_dot_product_attention(query, key, value, mask, p)
+        y = functional.dropout(self.c_proj(found.transpose(1, 2).flatten(2)), p)
+        return (y, (key, value)) if use_cache else y
+
+
+class WithAPastAtTheTopLeft(WithAPast):
+    aligned = False
+
+
+def test_an_attention_is_asked_for_a_past_in_its_own_form() -> None:
+    report = check("CausalSelfAttention", WithAPast)
+    assert report["cache"].word == "held", report.all
+    report = check("CausalSelfAttention", WithAPastAtTheTopLeft)
+    assert report["cache"].word == "failed"
+    assert not failing(report)
+
+
+class RoutedInSingle(nn.Module):
+    """Chooses by a softmax in float32, where numbers that differ by a millionth are one."""
+
+    def __init__(self, d_model: int, d_ff: int, num_experts: int, top_k: int) -> None:
+        super().__init__()
+        self.inner = transformer_layers.MixtureOfExperts(d_model, d_ff, num_experts, top_k)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores, top_k = self.inner.router.scores, self.inner.router.top_k
+        shares, chosen = scores(x).float().softmax(-1).topk(top_k)
+        weights = (shares / shares.sum(-1, keepdim=True)).to(x.dtype)
+        outputs = torch.stack([each(x) for each in self.inner.experts], dim=-2)
+        read = outputs.gather(-2, chosen[..., None].expand(*chosen.shape, x.shape[-1]))
+        return (weights[..., None] * read).sum(dim=-2)
+
+
+def test_a_router_in_float32_is_not_asked_what_float32_cannot_tell() -> None:
+    report = check("MixtureOfExperts", RoutedInSingle)
+    assert not failing(report), report.all
