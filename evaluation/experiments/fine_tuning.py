@@ -6,7 +6,8 @@ learn, and in what else is read: random weights, a trained model whose embedding
 low-rank adapters (Hu et al. 2021, https://arxiv.org/abs/2106.09685), and either of these with
 sentences of an old kind in each batch. In one arm these are such sentences alone as do not tell the
 old kind from the new one, since both nouns have one number. The verb alone is scored. Each arm has
-the same three learning rates.
+the same three learning rates. At the end the vectors of the nouns that it did not go on to read are
+exchanged, the plurals for the singulars: what it knows of them from before must turn around.
 """
 
 import copy
@@ -41,6 +42,7 @@ RANK = 8
 ARMS = ("random weights", "new", "mixed", "one number", "low rank", "low rank, mixed")
 VERB = -3  # where the verb stands in a sentence
 READ = "cat cats dog dogs bird birds fox foxes"  # the nouns of the new sentences that are read
+OTHERS = "goat goats hen hens", "goats goat hens hen"  # those that are not read, and exchanged
 SINGULAR = int(encode("cats"))  # tokens below are singular nouns
 
 
@@ -128,7 +130,8 @@ def shares(model: GPT2) -> list[float]:
 
     Returns:
         Of the new kind, with the nouns that are read, and with other nouns alone; of the old kind;
-        and of the old kind where both nouns have one number.
+        of the old kind where both nouns have one number; of the kinds without *here*; and of the
+        new kind with other nouns alone, whose vectors are exchanged.
     """
     verbs, new, old = encode("is are"), kind(NEW), kind(KEPT)
 
@@ -138,7 +141,14 @@ def shares(model: GPT2) -> list[float]:
     learned, kept = right(new.prompts, new.right), right(old.prompts, old.right)
     read = among(READ)
     of_new = learned[read.all(dim=1)], learned[~read.any(dim=1)]
-    parts = *of_new, kept, kept[of_one_number(old.prompts)]
+    short = [right(kind(name).prompts, kind(name).right) for name in ("near", "or")]
+    others = ~read.any(dim=1)
+    here, there = map(encode, OTHERS)
+    kept_vectors = model.wte.weight[here].clone()
+    model.wte.weight[here] = model.wte.weight[there]
+    turned = right(new.prompts[others], new.right[others])
+    model.wte.weight[here] = kept_vectors
+    parts = *of_new, kept, kept[of_one_number(old.prompts)], *short, turned
     return [round(part.mean().item(), 4) for part in parts]
 
 

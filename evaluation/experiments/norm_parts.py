@@ -3,7 +3,8 @@
 Every model is GPT-2 with one block and one head, and learns the toy language for as many updates.
 The arms differ in their norms alone: LayerNorm, which subtracts and divides; RMSNorm, which
 divides; one that subtracts the mean and divides by nothing; one that multiplies by a constant, so
-that numbers become as large as after a norm and unequal sizes stay unequal; and none, the control.
+that numbers become as large as after a norm and unequal sizes stay unequal, in all three places, in
+the block alone or before the head alone; and none, the control.
 """
 
 from typing import Any
@@ -56,12 +57,15 @@ class Enlarged(nn.Module):
         return FACTOR * x
 
 
-NORMS: dict[str, type[nn.Module]] = {
-    "LayerNorm": LayerNorm,
-    "RMSNorm": RMSNorm,
-    "mean subtracted": MeanSubtracted,
-    "times a constant": Enlarged,
-    "none": nn.Identity,
+# What stands in the block, twice, and what stands before the head.
+NORMS: dict[str, tuple[type[nn.Module], type[nn.Module]]] = {
+    "LayerNorm": (LayerNorm, LayerNorm),
+    "RMSNorm": (RMSNorm, RMSNorm),
+    "mean subtracted": (MeanSubtracted, MeanSubtracted),
+    "times a constant": (Enlarged, Enlarged),
+    "constant in the block": (Enlarged, nn.Identity),
+    "constant at the head": (nn.Identity, Enlarged),
+    "none": (nn.Identity, nn.Identity),
 }
 
 
@@ -78,9 +82,9 @@ def trained(norm: str, rate: float, seed: int = 0) -> GPT2:
     """
     with by_itself(seed):
         model = GPT2(GPT2Config(len(WORDS), N_POSITIONS, WIDTH, n_layer=1, n_head=1, dropout=0.0))
-        block = model.h[0]
+        block, (inside, last) = model.h[0], NORMS[norm]
         # Its fields are LayerNorms, and any module may stand there.
-        block.ln_1, block.ln_2, model.ln_f = (NORMS[norm](WIDTH) for _ in range(3))  # type: ignore[assignment]  # other norms than GPT-2 has
+        block.ln_1, block.ln_2, model.ln_f = inside(WIDTH), inside(WIDTH), last(WIDTH)  # type: ignore[assignment]  # other norms than GPT-2 has
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.ndim == 2:
