@@ -216,7 +216,7 @@ def first_position(candidate: Candidate) -> Evidence:
 def cache(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL, seq=6)
-    return in_own_steps(ours, x) or steps_equal_the_whole(ours, theirs, x, _NUM_HEADS)
+    return in_own_steps(ours, x, "cache") or steps_equal_the_whole(ours, theirs, x, _NUM_HEADS)
 
 
 @causal_self_attention.check("In evaluation nothing is dropped.")

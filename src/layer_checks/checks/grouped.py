@@ -258,7 +258,7 @@ def window(candidate: Candidate) -> Evidence:
 def cache(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     x = sequences(_D_MODEL, seq=6)
-    own = in_own_steps(ours, x)
+    own = in_own_steps(ours, x, "cache")
     return own or equivalent(_in_steps(ours, x, [3, 2, 1]), theirs(x), atol=1e-12)
 
 

@@ -31,7 +31,7 @@ from layer_checks.kit.oracles import (
     set_eps,
     with_weights_of,
 )
-from layer_checks.kit.own_calls import in_steps, padded, takes_caches, under_padding
+from layer_checks.kit.own_calls import in_own_steps, padded, under_padding
 from layer_checks.kit.probes import Probing, Stepping, probe
 from layer_checks.kit.stages import equal_in_steps
 from transformer_layers import KeyValueCache, LlamaConfig
@@ -309,10 +309,9 @@ def future(candidate: Candidate) -> Evidence:
 def caches(candidate: Candidate) -> Evidence:
     ours, theirs = _pair(candidate)
     ids = _ids(seq=6)
-    sizes = (3, 2, 1)
-    if not takes_caches(ours) and (steps := in_steps(ours, ids, sizes)) is not None:
-        return equal_in_steps(steps, ours(ids), sizes, atol=_ATOL)
-    caches = _caches()
+    if (own := in_own_steps(ours, ids, "caches", atol=_ATOL)) is not None:
+        return own
+    caches, sizes = _caches(), (3, 2, 1)
     steps = torch.cat([ours(part, caches=caches) for part in ids.split(sizes, dim=1)], dim=1)
     return equal_in_steps(steps, theirs(ids), sizes, atol=_ATOL)
 

@@ -93,11 +93,6 @@ def padded(model: nn.Module, ids: Tensor) -> tuple[Tensor, Tensor]:
     return torch.empty(0), torch.empty(0)
 
 
-def takes_caches(model: nn.Module) -> bool:
-    """Whether a model takes the book's list of caches."""
-    return "caches" in taken_by(model.forward)
-
-
 def ways_of_padding(model: nn.Module) -> list[Padded]:
     """How a model may be told of padding: more than one where True may keep or hide."""
     names = taken_by(model.forward).keys()
@@ -170,26 +165,29 @@ def in_steps(model: nn.Module, ids: Tensor, sizes: Sequence[int]) -> Tensor | No
     raise CannotTakeError(f"its past cannot be handed on: {type(last).__name__}: {last}")
 
 
-def in_own_steps(layer: nn.Module, x: Tensor) -> Evidence | None:
+def in_own_steps(layer: nn.Module, x: Tensor, name: str, atol: float = 1e-12) -> Evidence | None:
     """Holds steps of 3, 2 and 1 positions with a past of its own form against all six at once.
 
     Args:
-        layer: An attention.
-        x: Its input, shape `(batch, 6, d_model)`.
+        layer: An attention, or a whole model.
+        x: Its input, shape `(batch, 6, ...)`.
+        name: What the book calls the argument.
+        atol: Tolerance.
 
     Returns:
-        The evidence; None where it takes the book's cache, or no form of a past is known.
+        The evidence; None where it takes what the book gives, or no form of a past is known.
 
     Raises:
         AssertionError: If the outputs differ.
         CannotTakeError: If it has such a form, and cannot be used so.
     """
     sizes = (3, 2, 1)
-    if "cache" in taken_by(layer.forward) and "use_cache" not in taken_by(layer.forward):
+    taken = taken_by(layer.forward)
+    if name in taken and "use_cache" not in taken:
         return None
     if (steps := in_steps(layer, x, sizes)) is None:
         return None
-    return equal_in_steps(steps, _logits(layer.forward(x)).detach(), sizes, atol=1e-12)
+    return equal_in_steps(steps, _logits(layer.forward(x)).detach(), sizes, atol)
 
 
 def _begun(model: nn.Module, ids: Tensor) -> Next | None:
