@@ -144,6 +144,11 @@ def test_the_theme_is_switched(page):
         mode = changed.json_value()
         themes.append(mode)
     assert set(themes) == {"light", "dark", "auto"}
+    # A key that follows a click at once goes to the button, too.
+    assert page.evaluate("""() => {
+      document.activeElement.click();
+      return document.activeElement.matches(".theme-switch-button");
+    }""")
 
 
 def test_the_search_leads_there_and_back(page, address):

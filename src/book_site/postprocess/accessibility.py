@@ -38,17 +38,17 @@ _ID = re.compile(r'(<[a-z][^<>]*?) id="([^"]+)"')
 
 
 # The theme takes the focus from buttons that are clicked. Who clicks by keyboard needs it there,
-# and where a dialog is closed.
+# and where a dialog is closed. It comes back within the click: a key pressed after it would else
+# go to no button.
 KEEPS_FOCUS = """\
 (() => {
   let last;
-  const isLost = () => document.activeElement === document.body;
-  const back = () => setTimeout(() => { if (isLost()) last?.focus(); });
+  const back = () => { if (document.activeElement === document.body) last?.focus(); };
   addEventListener("click", (event) => {
     last = event.detail ? null : document.activeElement.closest("button");
-    back();
   }, true);
-  document.addEventListener("close", back, true);
+  addEventListener("click", back);
+  document.addEventListener("close", () => setTimeout(back), true);
 })();"""
 
 
